@@ -2,11 +2,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`replay`] | records of a host's calls and the engine's queries, and their replay |
-//! | [`host`] | a machine around the engine that a test drives by hand |
+//! //! | [`host`] | a machine around the engine that a test drives by hand |
 //! | [`explore`] | breadth-first search over the states of any model |
 //! | [`search`] | a model of that machine, its rules, and the search of every order of its actions |
-//! | [`models`] | models of parts of the engine |
+//! | [`world`] | the engine's state as one value |
 //!
 //! ```
 //! use quiescent_harness::host::TestHost;
@@ -27,7 +26,5 @@ pub use quiescent_kernel; // for macros
 
 pub mod explore;
 pub mod host;
-pub mod models;
-mod record;
-pub mod replay;
 pub mod search;
+pub mod world;

@@ -156,7 +156,7 @@ impl Global {
         };
         let over = past(|most| most);
         let stays_over = past(|most| most - most / 8);
-        let near = past(|most| most - most / 4);
+        let near = past(|most| most - most.div_ceil(4));
         let stays_near = past(|most| most / 2 + most / 8);
         let before = self.budget.level;
         self.budget.level = match before {

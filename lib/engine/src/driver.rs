@@ -22,8 +22,7 @@
 //!   inspections.
 //! * On a machine so slow that no fence ends in that time, each driver would lose the role before its fence
 //!   has ended, and no grace period would ever end. So the time doubles with each successive driver that has
-//!   lost the role, up to 64 times, and is reset as soon as a driver has returned from a fence in time. (The
-//!   machine of threads in `quiescent-sim` found that case.)
+//!   lost the role, up to 64 times, and is reset as soon as a driver has returned from a fence in time.
 //! * Each driver stores the epoch in which it took the role. Whenever it has taken the host's lock again it
 //!   first calls [`resume`](Global::resume); if that refuses, it makes no other call. Its fence, its leaves
 //!   and its leave belong to another epoch: a fence that began before a later grace period started must not

@@ -130,21 +130,23 @@ impl Entry {
     }
 }
 
+/// Whether this is a pattern of a case: `*` stands for any text.
+pub fn fits(pattern: &str, case: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else {
+        return case == pattern;
+    };
+    case.strip_prefix(before).is_some_and(|rest| {
+        let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+        ends.any(|at| fits(after, &rest[at..]))
+    })
+}
+
 /// The cases of a subject that this is a pattern of, each once.
 fn cases<'a>(report: &'a Report, subject: &str, pattern: &str) -> Vec<&'a str> {
-    let fits = |case: &str| match pattern.split_once('*') {
-        Some((before, after)) => case
-            .strip_prefix(before)
-            .is_some_and(|it| it.ends_with(after)),
-        None => case == pattern,
-    };
     let mut cases: Vec<&str> = Vec::new();
-    for row in report
-        .rows
-        .iter()
-        .filter(|it| it.subject == subject && fits(&it.case))
-    {
-        if !cases.contains(&&*row.case) {
+    for row in &report.rows {
+        let found = row.subject == subject && fits(pattern, &row.case);
+        if found && !cases.contains(&&*row.case) {
             cases.push(&row.case);
         }
     }
@@ -206,6 +208,30 @@ mod tests {
                 "{}",
                 it.what
             );
+        }
+    }
+
+    #[test]
+    fn a_star_is_any_text() {
+        for (pattern, case) in [
+            ("retire */s", "retire 10/s"),
+            ("*iB */s", "small, then 4 MiB 100/s"),
+            ("* at rest", "9 at rest"),
+            ("*", ""),
+            ("read", "read"),
+            ("…*", "…"),
+        ] {
+            assert!(fits(pattern, case), "{pattern} {case}");
+        }
+        for (pattern, case) in [
+            ("retire */s", "retire 10/s, exits"),
+            ("retire */s", "call 10/s"),
+            ("call */s", "call_hurry 10/s"),
+            ("all-in *t", "all-in 1t of 20M"),
+            ("* at rest", "at rest"),
+            ("read", "read 2r"),
+        ] {
+            assert!(!fits(pattern, case), "{pattern} {case}");
         }
     }
 

@@ -24,9 +24,8 @@
 //! | `input` | a machine's options, and the actions of tasks |
 //! | `record` | a run's results: statistics, notes, system calls, the oracle's verdict |
 //! | `kernel` | the machine of a kernel: CPUs, timers, threads, the host of the engine |
-//! | [`threads`] | the other kind of machine: threads of a program that uses the library |
-//! | `load` | [`settings`] by name, and [`Workload`]s: files that describe a machine's tasks |
-//! | `show` | [figures of runs](report), views of a running machine, a trace as a kernel prints it |
+//! //! | `load` | [`settings`] by name, and [`Workload`]s: files that describe a machine's tasks |
+//! | `show` | [figures of runs](report), a trace as a kernel prints it |
 //! | [`torture`] | random machines under random load, with faults |
 //! | [`whatif`] | machines that [`replay`] a recorded trace, and their figures under other settings |
 //! | [`experiments`] | figures of real machines, beside those of the model |
@@ -45,14 +44,13 @@ mod load;
 mod record;
 mod show;
 mod text;
-pub mod threads;
 pub mod torture;
 pub mod whatif;
 
 pub use base::error::Error;
 pub use base::{batch, chance};
 pub use input::op::{Op, SrcuOp, SysCallName, Work};
-pub use input::options::{Costs, IdleLoop, MachineKind, Options, Smp};
+pub use input::options::{Costs, IdleLoop, Options, Smp};
 pub use input::release::Release;
 pub use input::steps::{Steps, Time};
 pub use input::work::{Arrivals, Caller, Churn, Hog, Queued};
@@ -60,14 +58,11 @@ pub use kernel::machine::Machine;
 pub use kernel::state::Faults;
 pub use load::settings;
 pub use load::workload::{Parameter, Plan, Workload};
-pub use record::counted::Counted;
 pub use record::look::{InTheWay, Look, TaskLook};
 pub use record::points::{Point, points};
 pub use record::stats::{
     Credits, FullTicks, Func, GracePeriod, Held, Intervals, SrcuStats, Stats, Synchronized, Totals,
 };
 pub use record::syscalls::{Owed as SysCallback, SysCall};
-pub use show::live::Live;
 pub use show::report;
-pub use threads::{Threads, Verb};
 pub use whatif::replay;

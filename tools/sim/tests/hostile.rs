@@ -22,7 +22,7 @@ use quiescent_sim::chance::Chance;
 use quiescent_sim::torture::Case;
 use quiescent_sim::whatif::{Reading, Request, ask};
 use quiescent_sim::{Workload, replay};
-use quiescent_trace::{Analysis, Filter, Kind, Measure, Options, Reader, from_read, from_seek};
+use quiescent_trace::{Analysis, Filter, Kind, Options, Reader, from_read, from_seek};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -115,7 +115,6 @@ fn trace(bytes: &[u8]) {
     };
     let Ok(input) = input else { return };
     let mut reader = Reader::new("x", input);
-    let mut measure = Measure::new(None);
     let mut reading = Reading::new(Options {
         hz: Some(250),
         window: None,
@@ -123,13 +122,11 @@ fn trace(bytes: &[u8]) {
     let mut analyses = Kind::ALL.map(|kind| Analysis::new(kind, Filter::default()));
     let mut timeline = Analysis::timeline(Filter::default(), Box::new(io::sink()));
     while let Ok(Some(record)) = reader.next_record() {
-        measure.feed(&record);
         reading.feed(&record);
         analyses.iter_mut().for_each(|it| it.feed(&record));
         timeline.feed(&record);
     }
     let summary = reader.summary();
-    let _ = measure.finish(summary);
     let _ = timeline.finish(summary);
     for analysis in analyses {
         let _ = analysis.finish(summary);

@@ -22,23 +22,9 @@
 //!
 //! Three rules hold throughout. A line or a field that cannot be read is counted with its line number and
 //! never guessed at. Nothing panics, whatever the bytes. Nothing grows with the length of a trace, except
-//! what is asked for by name: arrivals and wake-ups of a replay, grace periods of the figures.
+//! what is asked for by name: arrivals of a replay, grace periods of the figures.
 //!
-//! The input of a replay and the figures come of one pass:
-//!
-//! ```
-//! use quiescent_trace::{Options, Reader, Recorder, open};
-//!
-//! let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-b-nocb-file100.txt.xz");
-//! let mut reader = Reader::new(path, open(path)?);
-//! let mut recorder = Recorder::new(Options::default());
-//! while let Some(record) = reader.next_record()? {
-//!     recorder.feed(&record);
-//! }
-//! let (recorded, figures) = recorder.finish(reader.summary())?;
-//! assert_eq!(figures.callbacks, recorded.in_window().count() as u64);
-//! # Ok::<(), quiescent_trace::Error>(())
-//! ```
+//! The input of a replay and the figures come of one pass: [`recorded`].
 
 /// What each column and metric of the analyses is; `quiescent trace --help-metrics` prints it.
 pub const METRICS: &str = include_str!("metrics.txt");
@@ -64,11 +50,5 @@ pub use base::{
 pub use event::Event;
 pub use input::{Opened, follow, from_read, from_seek, open, opened};
 pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
-pub use measure::{
-    Bounds, END_MARK, Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, START_MARK,
-    Window, measure,
-};
-pub use record::{
-    Arrival, Options, Placed, Placements, Queued, Recorded, Recorder, Wakeup, never_lazy,
-    placed_at, recorded,
-};
+pub use measure::{Bounds, END_MARK, Figures, GracePeriod, START_MARK, Window};
+pub use record::{Arrival, Options, Placed, Placements, Queued, Recorded, Recorder, recorded};

@@ -4,35 +4,131 @@
 //! numbers that a CPU has noticed. A test uses one of the two for a CPU, not both.
 
 use super::TestHost;
-use crate::replay::{CpuInput, Input, Output, World};
-use quiescent_kernel::callbacks::{Called, Noticed};
-use quiescent_kernel::host::{CpuId, Next};
+use super::machine::Machine;
+use crate::world::World;
+use quiescent_kernel::Global;
+use quiescent_kernel::barrier::{Barrier, Visit};
+use quiescent_kernel::callbacks::{Adopted, Called, Noticed};
+use quiescent_kernel::cpu::Cpu;
+use quiescent_kernel::fast_no_hz::IdleLook;
+use quiescent_kernel::host::{CpuId, Next, Pos};
 use quiescent_kernel::limits::{Around, Context};
-use quiescent_kernel::report::HurryAnswer;
+use quiescent_kernel::report::{HurryAnswer, QsReported};
 use quiescent_kernel::tick::{At, Interrupted, Ticked};
 use quiescent_kernel::urgency::Nudge;
 
 impl TestHost {
-    /// Makes any call of a CPU, and wakes the grace-period thread if the call requests that.
-    pub fn on(&mut self, cpu: CpuId, input: CpuInput) -> Output {
-        let output = self.apply(Input::Cpu(cpu, input));
-        let wake = match output {
-            Output::Called(called) => called.wake_gp,
-            Output::Noticed(noticed) => noticed.wake_gp,
-            Output::Reported(reported) => reported.wake_gp,
-            Output::IdleLook(look) => look.wake_gp,
-            Output::Adopted(adopted) => adopted.wake_gp,
-            Output::Done(wake) => {
-                matches!(
-                    input,
-                    CpuInput::Stamp | CpuInput::StampUnlocked | CpuInput::PrepareForIdle { .. }
-                ) && wake
-            }
-            _ => false,
-        };
-        self.woken |= wake;
+    /// Makes a call of a CPU.
+    pub fn on<T>(
+        &mut self,
+        cpu: CpuId,
+        call: impl FnOnce(&mut Cpu, &mut Global, &Machine) -> T,
+    ) -> T {
+        let (own, global) = self.world.cpu(cpu);
+        let result = call(own, global, &self.machine);
         self.tell_owed();
-        output
+        result
+    }
+
+    /// It notes its quiescent state; false if none was missing.
+    pub fn note_qs(&mut self, cpu: CpuId) -> bool {
+        self.on(cpu, |cpu, _, host| cpu.note_qs(host))
+    }
+
+    /// It reports its noted quiescent state if that is still of use.
+    pub fn check_qs(&mut self, cpu: CpuId) -> QsReported {
+        let reported = self.on(cpu, |cpu, global, host| cpu.check_qs(global, host));
+        self.woken |= reported.wake_gp;
+        reported
+    }
+
+    /// The same without a check of the number of its grace period.
+    pub fn report_qs(&mut self, cpu: CpuId) -> QsReported {
+        let reported = self.on(cpu, |cpu, global, host| cpu.report_qs(global, host));
+        self.woken |= reported.wake_gp;
+        reported
+    }
+
+    /// It has come online.
+    pub fn came_online(&mut self, cpu: CpuId) {
+        self.on(cpu, |cpu, global, host| cpu.online(global, host));
+    }
+
+    /// Its callbacks are offloaded, or not.
+    pub fn set_offloaded(&mut self, cpu: CpuId, offloaded: bool) {
+        self.on(cpu, |cpu, _, _| cpu.set_offloaded(offloaded));
+    }
+
+    /// The callback that was queued last is lazy.
+    pub fn queued_lazy(&mut self, cpu: CpuId) {
+        self.on(cpu, |cpu, _, _| cpu.queued_lazy());
+    }
+
+    /// An interrupt arrives; true if the tick has to go on.
+    pub fn irq_enter(&mut self, cpu: CpuId) -> bool {
+        self.on(cpu, |cpu, global, _| cpu.irq_enter(global))
+    }
+
+    /// What it needs before it idles.
+    pub fn idle_needs(&mut self, cpu: CpuId) -> IdleLook {
+        let now = self.machine.now.jiffies;
+        let look = self.on(cpu, |cpu, global, host| cpu.idle_needs(global, now, host));
+        self.woken |= look.wake_gp;
+        look
+    }
+
+    /// It is about to idle; true if the grace-period thread is woken.
+    pub fn prepare_for_idle(&mut self, cpu: CpuId) -> bool {
+        let now = self.machine.now.jiffies;
+        let wake = self.on(cpu, |cpu, global, host| {
+            cpu.prepare_for_idle(global, now, host)
+        });
+        self.woken |= wake;
+        wake
+    }
+
+    /// It wakes up from idle.
+    pub fn cleanup_after_idle(&mut self, cpu: CpuId) -> IdleLook {
+        let now = self.machine.now.jiffies;
+        let look = self.on(cpu, |cpu, global, host| {
+            cpu.cleanup_after_idle(global, now, host)
+        });
+        self.woken |= look.wake_gp;
+        look
+    }
+
+    /// It takes over the callbacks of `gone`.
+    pub fn adopt(&mut self, cpu: CpuId, gone: CpuId) -> Adopted {
+        let adopted = self.world.adopt(cpu, gone, &self.machine);
+        self.woken |= adopted.wake_gp;
+        self.tell_owed();
+        adopted
+    }
+
+    /// Begins a batch: the range that is extracted.
+    pub fn begin_batch(&mut self, cpu: CpuId, context: Context) -> Option<(Pos, Pos)> {
+        let (range, _) = self.on(cpu, |cpu, global, _| cpu.begin_batch(global, context))?;
+        Some((range.start, range.end))
+    }
+
+    /// Ends a batch, all of which was invoked.
+    pub fn end_batch(&mut self, cpu: CpuId, (start, end): (Pos, Pos)) {
+        let invoked = end.wrapping_sub(start);
+        self.on(cpu, |cpu, global, _| {
+            cpu.end_batch(global, start..end, invoked)
+        });
+    }
+
+    /// The barrier visits it.
+    pub fn entrain(&mut self, cpu: CpuId) -> Visit {
+        let own = self.world.cpus.entry(cpu);
+        let own = own.or_insert_with(|| Cpu::new(cpu));
+        own.entrain_barrier(&mut self.world.barrier)
+    }
+
+    /// The barrier.
+    pub fn barrier(&mut self) -> &mut Barrier {
+        &mut self.world.barrier
     }
 
     /// Publishes the number of callbacks that each CPU owes, for queries by others.
@@ -52,21 +148,18 @@ impl TestHost {
         &self.world
     }
 
-    /// Makes any call of the engine.
-    pub fn input(&mut self, input: Input) -> Output {
-        let output = self.apply(input);
-        if let Output::Effects(effects) = output {
-            self.carry_out(effects);
-        }
-        output
+    /// A scan is requested at once; true if the grace-period thread is woken.
+    pub fn force_qs(&mut self) -> bool {
+        let effects = self.world.global.force_qs();
+        self.carry_out(effects);
+        effects.wake_gp
     }
 
     /// `cpu` queues a callback.
     pub fn call(&mut self, cpu: CpuId) -> Called {
-        match self.on(cpu, CpuInput::Call { bytes: 8, ns: 0 }) {
-            Output::Called(called) => called,
-            other => unreachable!("{other:?}"),
-        }
+        let called = self.on(cpu, |cpu, global, host| cpu.call(global, 8, 0, host));
+        self.woken |= called.wake_gp;
+        called
     }
 
     /// The state in which a tick finds `cpu`: in its idle loop, in the kernel, in a section of a task
@@ -96,31 +189,25 @@ impl TestHost {
     /// A tick on `cpu` that finds it in the given state.
     pub fn tick_at(&mut self, cpu: CpuId, at: At) -> Ticked {
         self.machine.cpus[cpu as usize].tick();
-        match self.on(cpu, CpuInput::Tick { at }) {
-            Output::Ticked(ticked) => ticked,
-            other => unreachable!("{other:?}"),
-        }
+        self.on(cpu, |cpu, global, host| cpu.tick(global, at, host))
     }
 
     /// The soft interrupt on `cpu`, without a batch.
     pub fn core(&mut self, cpu: CpuId) -> Noticed {
-        match self.on(cpu, CpuInput::Core) {
-            Output::Noticed(noticed) => noticed,
-            other => unreachable!("{other:?}"),
-        }
+        let noticed = self.on(cpu, |cpu, global, host| cpu.core(global, host));
+        self.woken |= noticed.wake_gp;
+        noticed
     }
 
     /// Runs a batch in the soft interrupt on `cpu`, and returns the number of callbacks invoked. `around`
     /// says whether the scheduler wants the CPU or the CPU is idle; a callback takes `each_ns` nanoseconds.
     pub fn batch(&mut self, cpu: CpuId, around: Around, each_ns: u64) -> u64 {
         let context = Context::Softirq;
-        let Output::Batch(begun) = self.on(cpu, CpuInput::BeginBatch { context }) else {
-            unreachable!("what BeginBatch returns");
-        };
-        let Some((start, end, batch)) = begun else {
+        let begun = self.on(cpu, |cpu, global, _| cpu.begin_batch(global, context));
+        let Some((range, batch)) = begun else {
             return 0;
         };
-        let (all, mut invoked) = (end.wrapping_sub(start), 0);
+        let (all, mut invoked) = (range.end.wrapping_sub(range.start), 0);
         while invoked < all {
             invoked += 1;
             let clock = batch.wants_clock(invoked);
@@ -135,31 +222,23 @@ impl TestHost {
                 break;
             }
         }
-        self.on(
-            cpu,
-            CpuInput::EndBatch {
-                start,
-                end,
-                invoked,
-            },
-        );
+        self.on(cpu, |cpu, global, _| cpu.end_batch(global, range, invoked));
         invoked
     }
 
     /// A context switch on `cpu`, outside every section.
     pub fn context_switch(&mut self, cpu: CpuId) -> HurryAnswer {
-        self.answer(cpu, CpuInput::ContextSwitch)
+        let answer = self.on(cpu, |cpu, global, host| cpu.context_switch(global, host));
+        self.answered(cpu, answer)
     }
 
     /// `cond_resched` on `cpu`, outside every section.
     pub fn cond_resched(&mut self, cpu: CpuId) -> HurryAnswer {
-        self.answer(cpu, CpuInput::CondResched)
+        let answer = self.on(cpu, |cpu, global, host| cpu.cond_resched(global, host));
+        self.answered(cpu, answer)
     }
 
-    fn answer(&mut self, cpu: CpuId, input: CpuInput) -> HurryAnswer {
-        let Output::Answered(answer) = self.on(cpu, input) else {
-            unreachable!("what such a call returns");
-        };
+    fn answered(&mut self, cpu: CpuId, answer: HurryAnswer) -> HurryAnswer {
         if answer.momentary_eqs {
             self.machine.cpus[cpu as usize].momentary_eqs();
         }

@@ -4,7 +4,6 @@
 //! or at once ([`TestHost::exp_drive`]).
 
 use super::TestHost;
-use crate::replay::{ExpInput, Input, Output};
 use quiescent_kernel::blocked::{Disabled, Later};
 use quiescent_kernel::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
 use quiescent_kernel::host::CpuId;
@@ -79,9 +78,7 @@ impl Expediting {
 impl TestHost {
     /// A task on `cpu` calls `synchronize_rcu_expedited`: it takes its cookie. Returns the caller's number.
     pub fn expedite(&mut self, cpu: CpuId) -> usize {
-        let Output::Seq(cookie) = self.apply(Input::Exp(ExpInput::Snap)) else {
-            unreachable!("a cookie is a number");
-        };
+        let cookie = self.world.global.exp_snap(&self.machine);
         let doing = Doing::Climbs;
         self.exp.callers.push(Caller { cpu, cookie, doing });
         self.exp.callers.len() - 1
@@ -102,10 +99,8 @@ impl TestHost {
         let Caller { cpu, cookie, doing } = self.exp.callers[caller];
         let next = match doing {
             Doing::Climbs => self.exp_climb(cpu, cookie),
-            Doing::Contends => match self.apply(Input::Exp(ExpInput::Lock)) {
-                Output::Done(true) => Doing::Begins,
-                _ => Doing::Contends,
-            },
+            Doing::Contends if self.world.global.exp_lock() => Doing::Begins,
+            Doing::Contends => doing,
             Doing::Begins => self.exp_begin(cookie),
             Doing::Drives(next) => self.exp_drive_on(cpu, next),
             Doing::Wakes => self.exp_wake(),
@@ -122,23 +117,20 @@ impl TestHost {
 
     fn exp_climb(&mut self, cpu: CpuId, cookie: Seq) -> Doing {
         let leaf = self.machine.leaf_of(cpu);
-        match self.apply(Input::Exp(ExpInput::Climb { leaf, cookie })) {
-            Output::Climb(Climb::Done) => Doing::Returned,
-            Output::Climb(Climb::Wait { node, queue }) => Doing::Sleeps(node, queue),
-            Output::Climb(Climb::Contend) => Doing::Contends,
-            Output::Climb(Climb::Begin) => Doing::Begins,
-            other => unreachable!("{other:?}"),
+        match self.world.global.exp_climb(leaf, cookie, &self.machine) {
+            Climb::Done => Doing::Returned,
+            Climb::Wait { node, queue } => Doing::Sleeps(node, queue),
+            Climb::Contend => Doing::Contends,
+            Climb::Begin => Doing::Begins,
         }
     }
 
     fn exp_begin(&mut self, cookie: Seq) -> Doing {
-        match self.apply(Input::Exp(ExpInput::Begin { cookie })) {
-            Output::ExpBegin(ExpBegin::Done) => Doing::Returned,
-            Output::ExpBegin(ExpBegin::Begun) => Doing::Drives(ExpNext::Again),
-            Output::ExpBegin(ExpBegin::Grow(cpus)) => {
-                let refused = self.apply(Input::Grow { cpus }) == Output::Done(false);
-                if !refused {
-                    self.adopt_geometry();
+        match self.world.global.exp_begin(cookie, &self.machine) {
+            ExpBegin::Done => Doing::Returned,
+            ExpBegin::Begun => Doing::Drives(ExpNext::Again),
+            ExpBegin::Grow(cpus) => {
+                if self.grow(cpus) {
                     for caller in &mut self.exp.callers {
                         if matches!(caller.doing, Doing::Sleeps(..)) {
                             caller.doing = Doing::Climbs;
@@ -147,14 +139,13 @@ impl TestHost {
                 }
                 Doing::Begins
             }
-            other => unreachable!("{other:?}"),
         }
     }
 
     fn exp_drive_on(&mut self, cpu: CpuId, next: ExpNext) -> Doing {
-        let output = match next {
+        let effects = match next {
             ExpNext::Fence => {
-                self.apply(Input::Exp(ExpInput::Fenced));
+                self.world.global.exp_fenced(&self.machine);
                 return Doing::Drives(ExpNext::Again);
             }
             ExpNext::Ask { lo, cpus } => {
@@ -168,7 +159,7 @@ impl TestHost {
                         self.done.interrupts += 1;
                     }
                 }
-                self.apply(Input::Exp(ExpInput::Asked { refused }))
+                self.world.global.exp_asked(refused, &self.machine)
             }
             _ if is_long(next) && !self.exp.woken => return Doing::Drives(next),
             ExpNext::Sleep(ticks) => {
@@ -181,35 +172,23 @@ impl TestHost {
             }
             ExpNext::Again => self.exp_engine_step(cpu),
             ExpNext::Done => {
-                self.apply(Input::Exp(ExpInput::Release));
+                self.world.global.exp_release();
                 return Doing::Wakes;
             }
         };
-        let Output::ExpEffects(ExpEffects {
-            hold_ticks,
-            stalled,
-            next,
-            ..
-        }) = output
-        else {
-            unreachable!("{output:?}");
-        };
-        self.exp.stalls += u32::from(stalled);
-        self.exp.held_ticks += u32::from(hold_ticks);
-        Doing::Drives(next)
+        self.exp.stalls += u32::from(effects.stalled);
+        self.exp.held_ticks += u32::from(effects.hold_ticks);
+        Doing::Drives(effects.next)
     }
 
-    fn exp_engine_step(&mut self, cpu: CpuId) -> Output {
+    fn exp_engine_step(&mut self, cpu: CpuId) -> ExpEffects {
         self.exp.woken = false;
         let (on, now) = (Some(cpu), self.machine.now);
-        self.apply(Input::Exp(ExpInput::Step { on, now }))
+        self.world.global.exp_step(on, now, &self.machine)
     }
 
     fn exp_wake(&mut self) -> Doing {
-        let Output::ExpWake(wake) = self.apply(Input::Exp(ExpInput::Wake)) else {
-            unreachable!("it wakes");
-        };
-        let Some(wake) = wake else {
+        let Some(wake) = self.world.global.exp_wake(&self.machine) else {
             return Doing::Returned;
         };
         let ExpWake { node, queue, .. } = wake;
@@ -275,10 +254,7 @@ impl TestHost {
             (0, true) => Interrupted::Disabled,
             _ => Interrupted::Section,
         };
-        let output = self.apply(Input::Exp(ExpInput::Interrupt { cpu, at }));
-        let Output::Handled(handled) = output else {
-            unreachable!("{output:?}");
-        };
+        let handled = self.world.global.exp_interrupt(cpu, at);
         self.exp.woken |= handled.wake_exp;
         self.exp.hints.extend(handled.hint.then_some(cpu));
         self.exp.rescheds.extend(handled.resched.then_some(cpu));
@@ -312,11 +288,9 @@ impl TestHost {
     /// A context switch between tasks that are in no section, as after a reschedule.
     pub fn switch(&mut self, cpu: CpuId) {
         self.exp.rescheds.retain(|&at| at != cpu);
-        let output = self.apply(Input::ContextSwitch {
-            cpu,
-            preempted: None,
-        });
-        self.carry_out_output(output);
+        let global = &mut self.world.global;
+        let effects = global.context_switch(cpu, None, &self.machine);
+        self.carry_out(effects);
     }
 
     /// CPUs asked for a reschedule that have not switched since.
@@ -352,15 +326,12 @@ impl TestHost {
     /// Starts an expedited poll on `cpu`.
     pub fn start_poll_expedited(&mut self, cpu: CpuId) -> quiescent_kernel::exp::ExpPoll {
         let leaf = self.machine.leaf_of(cpu);
-        match self.apply(Input::Exp(ExpInput::StartPoll { leaf })) {
-            Output::ExpPoll(poll) => poll,
-            other => unreachable!("{other:?}"),
-        }
+        self.world.global.start_poll_expedited(leaf)
     }
 
     /// Runs the polling work of the leaf of `cpu`: does it have to wait once more?
     pub fn exp_poll_work(&mut self, cpu: CpuId) -> bool {
         let leaf = self.machine.leaf_of(cpu);
-        self.apply(Input::Exp(ExpInput::PollWork { leaf })) == Output::Done(true)
+        self.world.global.exp_poll_work(leaf)
     }
 }

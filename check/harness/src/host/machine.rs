@@ -9,7 +9,7 @@ use quiescent_kernel::host::{CpuId, Host, LeafId, Now, Seen};
 
 /// CPUs, time, and the trace.
 #[derive(Clone, Debug)]
-pub(super) struct Machine {
+pub struct Machine {
     pub cpus: Vec<KernelCpu>,
     pub present: Vec<bool>,
     /// Callbacks that each CPU owes, as other CPUs read it without a lock.

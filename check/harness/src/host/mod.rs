@@ -4,8 +4,7 @@
 //! that the test chooses.
 //!
 //! Nothing happens by itself: readers enter and exit, time passes and the driver steps on the test's request,
-//! one action after the other. Every call of the engine goes through [`replay`](crate::replay), so that a run
-//! can be recorded.
+//! one action after the other.
 //!
 //! # Omissions
 //! * A kernel timer of `j` ticks fires after `j + 1` ticks, because it is rounded up; here after exactly `j`.
@@ -24,7 +23,7 @@ mod run;
 mod silent;
 mod tasks;
 
-use crate::replay::{Entry, Input, Output, Recording, World};
+use crate::world::World;
 use machine::Machine;
 use quiescent_kernel::Global;
 use quiescent_kernel::config::{Config, EarlyQs};
@@ -74,7 +73,6 @@ pub struct TestHost {
     done: Done,
     /// The engine's requests to CPUs.
     nudges: Vec<Nudge>,
-    recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
     exp: expedited::Expediting,
     offloading: offloading::Offloading,
@@ -107,7 +105,6 @@ impl TestHost {
             woken: false,
             work: None,
             done: Done::default(),
-            recording: None,
             tasks: tasks::Tasks::default(),
             exp: expedited::Expediting::default(),
             offloading: offloading::Offloading::default(),
@@ -162,8 +159,8 @@ impl TestHost {
             "CPU {cpu} leaves from inside a section"
         );
         self.machine.cpus[cpu as usize].wake();
-        let output = self.apply(Input::Departed { cpu });
-        self.carry_out_output(output);
+        let effects = self.world.global.departed(cpu, &self.machine);
+        self.carry_out(effects);
         self.machine.present[cpu as usize] = false;
         self.ticking[cpu as usize] = false;
     }
@@ -179,25 +176,17 @@ impl TestHost {
     /// `cpu` waits for a grace period: the ticket of a `synchronize_rcu` caller.
     pub fn wait_for_gp(&mut self, cpu: CpuId) -> Pos {
         let leaf = self.machine.leaf_of(cpu);
-        match self.apply(Input::WaitForGp { leaf }) {
-            Output::Ticket(ticket, effects) => {
-                self.carry_out(effects);
-                ticket
-            }
-            other => unreachable!("{other:?}"),
-        }
+        let (ticket, effects) = self.world.global.wait_for_gp(leaf, &self.machine);
+        self.carry_out(effects);
+        ticket
     }
 
     /// `cpu` takes a cookie and requests its grace period.
     pub fn start_poll(&mut self, cpu: CpuId) -> FullCookie {
         let leaf = self.machine.leaf_of(cpu);
-        match self.apply(Input::StartPoll { leaf }) {
-            Output::Cookie(cookie, effects) => {
-                self.carry_out(effects);
-                cookie
-            }
-            other => unreachable!("{other:?}"),
-        }
+        let (cookie, effects) = self.world.global.start_poll(leaf, &self.machine);
+        self.carry_out(effects);
+        cookie
     }
 
     /// Has a full grace period passed since the cookie was taken?
@@ -239,37 +228,6 @@ impl TestHost {
             .iter()
             .map(|e| format!("{}: {}", e.name(), e.text("rcu_preempt")))
             .collect()
-    }
-
-    /// Records every call of the engine from now on.
-    pub fn record(&mut self) {
-        self.recording = Some(Vec::new());
-    }
-
-    /// The recording, if there is one.
-    pub fn recording(&self) -> Option<&[Entry]> {
-        self.recording.as_deref()
-    }
-
-    fn apply(&mut self, input: Input) -> Output {
-        let Some(entries) = &mut self.recording else {
-            return self.world.apply(input, &self.machine);
-        };
-        let host = Recording::new(&self.machine);
-        let output = self.world.apply(input, &host);
-        entries.push(Entry {
-            input,
-            answers: host.answers(),
-            output,
-        });
-        output
-    }
-
-    fn carry_out_output(&mut self, output: Output) {
-        match output {
-            Output::Effects(effects) => self.carry_out(effects),
-            other => unreachable!("{other:?}"),
-        }
     }
 
     fn carry_out(&mut self, effects: Effects) {

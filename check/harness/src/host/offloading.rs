@@ -8,9 +8,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TestHost;
-use crate::replay::{Input, OffloadInput, Output};
+use super::machine::Machine;
+use crate::world::{Asks, Member};
+use quiescent_kernel::Global;
 use quiescent_kernel::host::CpuId;
-use quiescent_kernel::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{
+    AfterBatch, Call, Entrained, Flushed, GpEnd, Group, GroupId, Queued, Refused, Rest, Rested,
+    Shrink, TakenOver, Timer, Todo, Toggled, Visited,
+};
 
 /// The woken threads that have not run yet, and the timers.
 #[derive(Clone, Debug, Default)]
@@ -50,32 +56,97 @@ pub enum OgStep {
 }
 
 impl TestHost {
-    /// Makes any call about offloading. The threads that it wakes run later.
-    pub fn offload(&mut self, input: OffloadInput) -> Output {
-        let output = self.apply(Input::Offload(input));
-        let (todo, timer) = match output {
-            Output::Queued(it) => (it.todo, it.todo.timer),
-            Output::Visited(it) => (it.todo, it.todo.timer),
-            Output::Todo(todo) => (todo, todo.timer),
-            Output::AfterBatch(it) => (it.todo, it.todo.timer),
-            Output::Toggled(Ok(it)) => (it.todo, it.todo.timer),
-            Output::Entrained(it) => (it.todo, it.todo.timer),
-            Output::Flushed(it) => (it.todo, it.todo.timer),
-            Output::TakenOver(Some(it)) => {
-                self.woken |= it.adopted.wake_gp;
-                (it.todo, it.todo.timer)
-            }
-            Output::Timer(timer) => (Todo::default(), timer),
-            Output::Rested(rested) => (Todo::default(), rested.timer),
-            _ => (Todo::default(), Timer::Keep),
-        };
-        if timer != Timer::Keep {
-            let group = self.group_meant(input).expect("the timer is a group's");
-            self.set_timer(group, timer);
-        }
+    /// Makes a call of a CPU that was chosen. The threads that it wakes run later.
+    fn member<T: Asks>(
+        &mut self,
+        cpu: CpuId,
+        call: impl FnOnce(Member<'_>, u64, &Machine) -> T,
+    ) -> T {
+        let member = self.world.member(cpu);
+        let group = member.group.id();
+        let result = call(member, self.machine.now.jiffies, &self.machine);
+        self.asked_by(group, result)
+    }
+
+    /// Makes a call of a group.
+    fn of_group<T: Asks>(
+        &mut self,
+        group: GroupId,
+        call: impl FnOnce(&mut Group, &Global, &Machine) -> T,
+    ) -> T {
+        let (it, global) = self.world.group(group);
+        let result = call(it, global, &self.machine);
+        self.asked_by(group, result)
+    }
+
+    fn asked_by<T: Asks>(&mut self, group: GroupId, result: T) -> T {
+        let todo = result.todo();
+        self.set_timer(group, todo.timer);
         self.wake(todo);
         self.tell_owed();
-        output
+        result
+    }
+
+    /// A CPU's callbacks are to be offloaded, or no longer.
+    ///
+    /// # Errors
+    /// Why that is not possible.
+    pub fn toggle(&mut self, cpu: CpuId, to: bool, online: bool) -> Result<Toggled, Refused> {
+        self.member(cpu, |it, tick, host| match to {
+            true => it.cpu.offload(online, it.group, it.global, host),
+            false => it.cpu.deoffload(online, tick, it.group, it.global, host),
+        })
+    }
+
+    /// It delivers the wake-up that it has put off.
+    pub fn deliver(&mut self, cpu: CpuId) -> Todo {
+        self.member(cpu, |it, _, host| it.group.deliver(cpu, host))
+    }
+
+    /// It takes over the callbacks of `gone`, unless those are offloaded.
+    pub fn take_over(&mut self, cpu: CpuId, gone: CpuId) -> Option<TakenOver> {
+        let tick = self.machine.now.jiffies;
+        let taken = self.world.take_over(cpu, gone, tick, &self.machine);
+        self.woken |= taken.as_ref().is_some_and(|it| it.adopted.wake_gp);
+        let group = self.world.member(cpu).group.id();
+        self.asked_by(group, taken)
+    }
+
+    /// The shrinker visits it.
+    pub fn shrink(&mut self, cpu: CpuId) -> Flushed {
+        self.member(cpu, |it, tick, host| {
+            Shrink::new(1).visit(it.cpu, tick, it.group, it.global, host)
+        })
+    }
+
+    /// The barrier visits it.
+    pub fn entrain_nocb(&mut self, cpu: CpuId) -> Entrained {
+        self.member(cpu, |it, tick, host| {
+            it.cpu
+                .entrain_nocb(tick, it.barrier, it.group, it.global, host)
+        })
+    }
+
+    /// A batch of its callbacks was invoked.
+    pub fn batch_over(&mut self, cpu: CpuId, context: Context) -> AfterBatch {
+        self.member(cpu, |it, _, host| {
+            it.cpu.batch_over(context, it.global, host)
+        })
+    }
+
+    /// Its rcuop runs; false if there is nothing to invoke.
+    pub fn rcuop_woke(&mut self, cpu: CpuId) -> bool {
+        self.on(cpu, |cpu, _, host| cpu.rcuop_woke(host))
+    }
+
+    /// A group's thread begins a pass.
+    pub fn begin_pass(&mut self, group: GroupId, tick: u64) -> Timer {
+        self.of_group(group, |it, global, host| it.begin_pass(tick, global, host))
+    }
+
+    /// A group's timer has fired.
+    pub fn timer_fired(&mut self, group: GroupId, tick: u64) -> Todo {
+        self.of_group(group, |it, _, host| it.timer_fired(tick, host))
     }
 
     fn wake(&mut self, todo: Todo) {
@@ -102,28 +173,11 @@ impl TestHost {
         }
     }
 
-    fn group_meant(&self, input: OffloadInput) -> Option<GroupId> {
-        let cpu = match input {
-            OffloadInput::BeginPass { group, .. }
-            | OffloadInput::EndPass { group, .. }
-            | OffloadInput::TimerFired { group, .. } => return Some(group),
-            OffloadInput::CallNocb { cpu, .. }
-            | OffloadInput::Visit { cpu, .. }
-            | OffloadInput::Offload { cpu, .. }
-            | OffloadInput::Deoffload { cpu, .. }
-            | OffloadInput::EntrainNocb { cpu, .. }
-            | OffloadInput::TakeOver { cpu, .. }
-            | OffloadInput::Shrink { cpu, .. }
-            | OffloadInput::Deliver { cpu } => cpu,
-            _ => return None,
-        };
-        self.world.cpus.get(&cpu)?.member().group()
-    }
-
     /// Offloads `cpu` from boot on.
     pub fn choose(&mut self, cpu: CpuId) {
         let cpus = self.machine.cpus.len() as u32;
-        self.offload(OffloadInput::Choose { cpu, cpus });
+        self.world.choose(cpu, cpus);
+        self.tell_owed();
     }
 
     /// Queues a callback on `cpu` at the present time; lazily if requested and possible.
@@ -135,10 +189,14 @@ impl TestHost {
             can_wake,
             early: false,
         };
-        match self.offload(OffloadInput::CallNocb { cpu, call }) {
-            Output::Queued(queued) => queued,
-            other => unreachable!("{other:?}"),
-        }
+        self.call_nocb_as(cpu, call)
+    }
+
+    /// Queues a callback on `cpu` in any way.
+    pub fn call_nocb_as(&mut self, cpu: CpuId, call: Call) -> Queued {
+        self.member(cpu, |it, _, host| {
+            it.cpu.call_nocb(call, it.group, it.global, host)
+        })
     }
 
     /// The engine's state of a group.
@@ -157,18 +215,16 @@ impl TestHost {
             if !self.rest_is_over(group) {
                 return OgStep::Rests;
             }
-            self.offload(OffloadInput::BeginPass { group, tick });
+            let _ = self.begin_pass(group, tick);
             return OgStep::Begins;
         }
-        if let Output::Member(Some(cpu)) = self.offload(OffloadInput::NextMember { group }) {
-            let Output::Visited(visited) = self.offload(OffloadInput::Visit { cpu, tick }) else {
-                unreachable!("what a visit returns");
-            };
+        if let Some(cpu) = it.next_member() {
+            let visited = self.member(cpu, |it, tick, host| {
+                it.cpu.visit(tick, it.group, it.global, host)
+            });
             return OgStep::Visits(cpu, visited);
         }
-        let Output::Rested(rested) = self.offload(OffloadInput::EndPass { group, tick }) else {
-            unreachable!("what the end of a pass returns");
-        };
+        let rested = self.of_group(group, |it, global, host| it.end_pass(tick, global, host));
         if let Rest::Poll { ticks } = rested.rest {
             self.offloading.polls.insert(group, tick + ticks);
         } else if self.group(group).goes_on(self.engine()) {
@@ -183,7 +239,7 @@ impl TestHost {
             return at.is_none_or(|at| at <= self.machine.now.jiffies);
         }
         let woken = self.offloading.rcuogs.remove(&group);
-        woken && self.offload(OffloadInput::GoesOn { group }) == Output::Done(true)
+        woken && self.group(group).goes_on(self.engine())
     }
 
     /// The leaf of the waiting threads has been notified of the end of a grace period.
@@ -203,7 +259,7 @@ impl TestHost {
         let mut fired = 0;
         while let Some(group) = self.due_timer(tick) {
             self.offloading.timers.remove(&group);
-            self.offload(OffloadInput::TimerFired { group, tick });
+            let _ = self.timer_fired(group, tick);
             fired += 1;
         }
         fired

@@ -1,14 +1,13 @@
 //! Driving: performs the engine's requests, and lets time pass.
 
 use super::{Role, TestHost};
-use crate::replay::{Input, Output};
 use quiescent_kernel::host::{CpuId, Next, Pos};
 use quiescent_kernel::{Global, Phase};
 
 impl TestHost {
     /// Takes the driver role for `cpu`; false if it is taken.
     pub fn try_drive(&mut self, cpu: CpuId) -> bool {
-        let got = self.apply(Input::TryDrive { cpu: Some(cpu) }) == Output::Done(true);
+        let got = self.world.global.try_drive(Some(cpu));
         if got {
             let next = Next::Again;
             self.role = Some(Role { cpu, next });
@@ -24,7 +23,7 @@ impl TestHost {
     pub fn leave(&mut self) {
         let role = self.role.take().expect("leave: the driver role is free");
         self.pause(role.cpu);
-        self.apply(Input::Leave);
+        self.world.global.leave();
     }
 
     /// The driver's next action, if there is a driver.
@@ -49,10 +48,10 @@ impl TestHost {
             }
             Next::Fence => {
                 self.done.fences += 1;
-                self.ask(Input::Fenced)
+                self.world.global.fenced()
             }
             Next::Grow(cpus) => {
-                self.grow(cpus);
+                assert!(self.grow(cpus), "a tree of {cpus} CPUs was refused");
                 Next::Again
             }
             Next::Again | Next::Done => self.engine_step(),
@@ -71,40 +70,25 @@ impl TestHost {
         next
     }
 
-    /// Gives the engine a tree for so many CPUs.
-    pub(super) fn grow(&mut self, cpus: u32) {
-        let output = self.apply(Input::Grow { cpus });
-        assert_eq!(
-            output,
-            Output::Done(true),
-            "a tree of {cpus} CPUs was refused"
-        );
-        self.adopt_geometry();
-    }
-
-    pub(super) fn adopt_geometry(&mut self) {
-        let tree = self.world.global.tree().expect("it was just put there");
-        self.machine.geometry = tree.geometry().clone();
-    }
-
-    fn ask(&mut self, input: Input) -> Next {
-        match self.apply(input) {
-            Output::Next(next) => next,
-            other => unreachable!("{other:?}"),
+    /// Gives the engine a tree for so many CPUs; false if there is none, or it is refused.
+    pub(super) fn grow(&mut self, cpus: u32) -> bool {
+        let global = &mut self.world.global;
+        let Ok(tree) = Global::new_tree(global.config(), cpus) else {
+            return false;
+        };
+        let taken = global.grow(tree).is_ok();
+        if taken {
+            let tree = global.tree().expect("it was just put there");
+            self.machine.geometry = tree.geometry().clone();
         }
+        taken
     }
 
     fn engine_step(&mut self) -> Next {
         self.woken = false;
-        match self.apply(Input::Step {
-            now: self.machine.now,
-        }) {
-            Output::Effects(effects) => {
-                self.carry_out(effects);
-                effects.next
-            }
-            other => unreachable!("{other:?}"),
-        }
+        let effects = self.world.global.step(self.machine.now, &self.machine);
+        self.carry_out(effects);
+        effects.next
     }
 
     /// The driving thread goes to sleep: its CPU idles unless it has another reason to stay awake.
@@ -197,8 +181,8 @@ impl TestHost {
     /// The CPU reports its noted quiescent state, if it has one.
     pub fn report(&mut self, cpu: CpuId) {
         if let Some(noted) = self.machine.cpus[cpu as usize].take_noted() {
-            let output = self.apply(Input::ReportQs { cpu, noted });
-            self.carry_out_output(output);
+            let effects = self.world.global.report_qs(cpu, noted, &self.machine);
+            self.carry_out(effects);
         }
     }
 
@@ -223,11 +207,11 @@ impl TestHost {
         let Some(pos) = self.work.take() else {
             return false;
         };
-        let output = self.apply(Input::WaitersWoken { pos });
-        output == Output::Done(true)
+        self.world.global.waiters_woken(pos);
+        true
     }
 
-    /// The engine itself, for calls that have no method here. They are not recorded.
+    /// The engine itself, for calls that have no method here.
     pub fn engine_mut(&mut self) -> &mut Global {
         &mut self.world.global
     }

@@ -4,7 +4,6 @@
 //! the task: the task may continue, and end the section, on any CPU, and may be preempted again.
 
 use super::TestHost;
-use crate::replay::{Input, Output};
 use quiescent_kernel::blocked::{Disabled, TaskId, Unlocked};
 use quiescent_kernel::host::CpuId;
 
@@ -51,8 +50,9 @@ impl TestHost {
             on: None,
         };
         let preempted = running.is_none().then_some(task);
-        let output = self.apply(Input::ContextSwitch { cpu, preempted });
-        self.carry_out_output(output);
+        let global = &mut self.world.global;
+        let effects = global.context_switch(cpu, preempted, &self.machine);
+        self.carry_out(effects);
         self.exp.hints.retain(|&hinted| hinted != cpu);
         self.note(cpu);
         self.idle(cpu);
@@ -86,21 +86,16 @@ impl TestHost {
     /// Calls [`Global::read_unlock`](crate::Global::read_unlock), now or when nothing is disabled any more.
     pub(super) fn unlock_slow_path(&mut self, cpu: CpuId, task: Option<TaskId>) {
         let disabled = self.exp.disabled_on(cpu);
-        let output = self.apply(Input::ReadUnlock {
-            cpu,
-            task,
-            disabled,
-        });
-        match output {
-            Output::Unlocked(Unlocked::Done(effects)) => {
+        let global = &mut self.world.global;
+        match global.read_unlock(cpu, task, disabled, &self.machine) {
+            Unlocked::Done(effects) => {
                 self.exp.hints.retain(|&hinted| hinted != cpu);
                 if let Some(task) = task {
                     self.tasks.0[task as usize] = Task::default();
                 }
                 self.carry_out(effects);
             }
-            Output::Unlocked(Unlocked::Later(how)) => self.exp.later.push((cpu, how)),
-            other => unreachable!("{other:?}"),
+            Unlocked::Later(how) => self.exp.later.push((cpu, how)),
         }
     }
 
@@ -108,15 +103,16 @@ impl TestHost {
     /// has from boot on.
     fn new_task(&mut self) -> TaskId {
         if self.world.global.tree().is_none() {
-            self.grow(self.machine.cpus.len() as u32);
+            assert!(self.grow(self.machine.cpus.len() as u32), "it was refused");
         }
         if let Some(free) = self.tasks.0.iter().position(|task| !task.used) {
             return free as TaskId;
         }
         self.tasks.0.push(Task::default());
         let tasks = self.tasks.0.len() as u32;
-        let output = self.apply(Input::GrowTasks { tasks });
-        assert_eq!(output, Output::Done(true), "a larger table was refused");
+        let table = quiescent_kernel::Tasks::new(tasks).expect("memory");
+        let taken = self.world.global.grow_tasks(table);
+        assert!(taken.is_ok(), "a larger table was refused");
         tasks - 1
     }
 

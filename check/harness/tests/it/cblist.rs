@@ -1,8 +1,9 @@
 //! The callback list and its model.
 
+mod model;
+
 use proptest::num::u8::ANY;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use quiescent_harness::models::cblist;
 
 #[test]
 fn a_list_and_its_callbacks_one_by_one_agree() {
@@ -16,7 +17,7 @@ fn a_list_and_its_callbacks_one_by_one_agree() {
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, rng);
     if let Err(failure) = runner.run(&actions, |actions| {
-        cblist::run(&actions).map_err(TestCaseError::fail)
+        model::run(&actions).map_err(TestCaseError::fail)
     }) {
         panic!("{failure:?}");
     }

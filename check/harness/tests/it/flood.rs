@@ -1,7 +1,6 @@
 //! Floods of callbacks in the test host: batches, forced scans, overload marks.
 
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
 use quiescent_kernel::limits::{Around, Limits};
 use quiescent_kernel::tick::Settings;
 use quiescent_kernel::{Config, CpuId, EarlyQs, Next, Nudge, Phase, Pos};
@@ -160,10 +159,7 @@ fn a_flood_forces_one_scan_every_so_many_callbacks_and_none_if_others_did() {
     };
     let (mut host, _) = held(config(limits));
     let _ = host.core(2);
-    let on = |host: &mut TestHost| match host.on(2, CpuInput::Call { bytes: 1, ns: 0 }) {
-        Output::Called(called) => called.wake_gp,
-        other => panic!("{other:?}"),
-    };
+    let on = |host: &mut TestHost| host.call(2).wake_gp;
     let scans = |host: &TestHost| host.engine().counts().scans;
     // The first check compares with a count of scans that is out of date: another CPU's count.
     let forced: Vec<u32> = (1..=450).filter(|_| on(&mut host)).collect();
@@ -197,7 +193,7 @@ fn others_look_after_floods_of_an_offloaded_cpu() {
         ..LIMITS
     };
     let (mut host, _) = held(config(limits));
-    host.on(1, CpuInput::SetOffloaded { offloaded: true });
+    host.set_offloaded(1, true);
     for _ in 0..50 {
         assert!(!host.call(1).wake_gp);
     }
@@ -393,7 +389,7 @@ fn who_takes_over_too_many_is_marked_and_the_dead_is_unmarked_at_the_next_end() 
     let marks = |host: &TestHost| [1, 2].map(|cpu: CpuId| host.engine().is_overloaded(cpu));
     assert_eq!(marks(&host), [true, false]);
     host.unregister(1);
-    host.on(2, CpuInput::Adopt { gone: 1 });
+    let _ = host.adopt(2, 1);
     assert_eq!(marks(&host), [true, true]);
     let ticket = host.wait_for_gp(0);
     host.drive(ticket, 1000);

@@ -2,8 +2,7 @@
 //! `FAST_NO_HZ`.
 
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
-use quiescent_kernel::fast_no_hz::{FastNoHz, IdleLook, IdleNeeds, IdleRule};
+use quiescent_kernel::fast_no_hz::{FastNoHz, IdleNeeds, IdleRule};
 use quiescent_kernel::tick::Settings;
 use quiescent_kernel::{Config, CpuId, EarlyQs};
 
@@ -38,35 +37,17 @@ fn newer() -> TestHost {
     machine(IdleRule::FastNoHz(FastNoHz::v5_10(HZ)))
 }
 
-fn look(host: &mut TestHost, cpu: CpuId) -> IdleLook {
-    let jiffies = host.now().jiffies;
-    match host.on(cpu, CpuInput::IdleNeeds { jiffies }) {
-        Output::IdleLook(look) => look,
-        other => panic!("{other:?}"),
-    }
-}
-
 fn needs(host: &mut TestHost, cpu: CpuId) -> IdleNeeds {
-    look(host, cpu).needs
-}
-
-/// The CPU goes to sleep: the call, and whether the grace-period thread was to be woken.
-fn prepare(host: &mut TestHost, cpu: CpuId) -> bool {
-    let jiffies = host.now().jiffies;
-    host.on(cpu, CpuInput::PrepareForIdle { jiffies }) == Output::Done(true)
+    host.idle_needs(cpu).needs
 }
 
 fn wakes_up(host: &mut TestHost, cpu: CpuId) -> IdleNeeds {
-    let jiffies = host.now().jiffies;
-    match host.on(cpu, CpuInput::CleanupAfterIdle { jiffies }) {
-        Output::IdleLook(look) => look.needs,
-        other => panic!("{other:?}"),
-    }
+    host.cleanup_after_idle(cpu).needs
 }
 
 fn call_lazy(host: &mut TestHost, cpu: CpuId) {
     let _ = host.call(cpu);
-    host.on(cpu, CpuInput::QueuedLazy);
+    host.queued_lazy(cpu);
 }
 
 /// Until the callback of a CPU that queues it and idles was invoked: ticks that passed, and wake-ups.
@@ -77,7 +58,7 @@ fn sleep_it_off(host: &mut TestHost, cpu: CpuId) -> (u64, u32) {
             IdleNeeds::Nothing => return (host.now().jiffies - start, wakes),
             IdleNeeds::Tick => host.now().jiffies + 1,
             IdleNeeds::WakeIn(ticks) => {
-                prepare(host, cpu);
+                host.prepare_for_idle(cpu);
                 host.now().jiffies + ticks
             }
             IdleNeeds::Core => {
@@ -108,7 +89,7 @@ fn today_any_callback_keeps_the_tick_on_until_the_list_is_empty() {
     assert_eq!(needs(&mut host, 1), IdleNeeds::Nothing);
     let _ = host.call(1);
     assert_eq!(needs(&mut host, 1), IdleNeeds::Tick, "not stamped");
-    assert!(!prepare(&mut host, 1), "the tick will raise it");
+    assert!(!host.prepare_for_idle(1), "the tick will raise it");
     let (ticks, wakes) = sleep_it_off(&mut host, 1);
     assert_eq!(u64::from(wakes), ticks, "one wake-up a tick");
     assert!((4..=10).contains(&wakes), "{wakes}");
@@ -121,7 +102,7 @@ fn today_any_callback_keeps_the_tick_on_until_the_list_is_empty() {
         let _ = host.core(1);
     }
     let context = quiescent_kernel::limits::Context::Softirq;
-    host.on(1, CpuInput::BeginBatch { context });
+    host.begin_batch(1, context);
     assert_eq!(needs(&mut host, 1), IdleNeeds::Nothing);
 }
 
@@ -140,10 +121,10 @@ fn fast_no_hz_sleeps_through_the_grace_period_and_wakes_up_once() {
 #[test]
 fn before_it_sleeps_everything_is_stamped_and_asked_for_once_a_tick() {
     let mut host = newer();
-    assert!(!prepare(&mut host, 1), "nothing queued");
+    assert!(!host.prepare_for_idle(1), "nothing queued");
     let _ = host.call(1);
     assert!(
-        prepare(&mut host, 1),
+        host.prepare_for_idle(1),
         "the grace-period thread is to be woken"
     );
     let unstamped = |host: &TestHost| host.cpu(1).map(|cpu| cpu.list().unstamped());
@@ -152,10 +133,10 @@ fn before_it_sleeps_everything_is_stamped_and_asked_for_once_a_tick() {
     // Woken for an instant, the CPU queues another callback: it makes no second check in this tick.
     host.run_thread();
     let _ = host.call(1);
-    let _ = prepare(&mut host, 1);
+    let _ = host.prepare_for_idle(1);
     assert_eq!(unstamped(&host), Some(1));
     host.pass_jiffies(1);
-    let _ = prepare(&mut host, 1);
+    let _ = host.prepare_for_idle(1);
     assert_eq!(unstamped(&host), Some(0));
 }
 
@@ -164,7 +145,7 @@ fn what_became_ready_raises_the_soft_interrupt_before_and_after_a_sleep() {
     for before in [true, false] {
         let mut host = newer();
         let _ = host.call(1);
-        let _ = prepare(&mut host, 1);
+        let _ = host.prepare_for_idle(1);
         for _ in 0..8 {
             host.run_thread();
             host.pass_jiffies(1);
@@ -186,13 +167,13 @@ fn what_became_ready_raises_the_soft_interrupt_before_and_after_a_sleep() {
 fn a_look_that_stamps_what_came_late_wakes_the_thread() {
     let mut host = newer();
     let _ = host.call(1);
-    let _ = prepare(&mut host, 1);
+    let _ = host.prepare_for_idle(1);
     for _ in 0..8 {
         host.run_thread();
         host.pass_jiffies(1);
     }
     let _ = host.call(1); // by an interrupt
-    let look = look(&mut host, 1);
+    let look = host.idle_needs(1);
     assert_eq!((look.needs, look.wake_gp), (IdleNeeds::Core, true));
 }
 
@@ -230,24 +211,24 @@ fn lazy_ones_are_counted_until_they_have_run_and_move_with_their_list() {
         call_lazy(&mut host, 1);
     }
     // Three run, and a new callback is not lazy: it is the only one.
-    let _ = prepare(&mut host, 1);
+    let _ = host.prepare_for_idle(1);
     for _ in 0..8 {
         host.run_thread();
         host.pass_jiffies(1);
     }
     let _ = host.core(1);
     assert_eq!(host.batch(1, Default::default(), 0), 3);
-    host.on(1, CpuInput::RanLazy { n: 3 });
+    host.on(1, |cpu, _, _| cpu.ran_lazy(3));
     let _ = host.call(1);
     assert!(matches!(needs(&mut host, 1), IdleNeeds::WakeIn(4..=7)));
     // CPU 2 has lazy callbacks; CPU 3 takes them over, and those of CPU 1, which are not lazy.
     call_lazy(&mut host, 2);
     host.unregister(2);
-    host.on(3, CpuInput::Adopt { gone: 2 });
+    let _ = host.adopt(3, 2);
     assert!(matches!(needs(&mut host, 3), IdleNeeds::WakeIn(5000..)));
     assert_eq!(needs(&mut host, 2), IdleNeeds::Nothing);
     host.unregister(1);
-    host.on(3, CpuInput::Adopt { gone: 1 });
+    let _ = host.adopt(3, 1);
     assert!(matches!(needs(&mut host, 3), IdleNeeds::WakeIn(4..=7)));
 }
 
@@ -259,10 +240,10 @@ fn an_offloaded_cpu_never_needs_its_tick() {
         IdleRule::FastNoHz(FastNoHz::v5_10(HZ)),
     ] {
         let mut host = machine(idle);
-        host.on(1, CpuInput::SetOffloaded { offloaded: true });
+        host.set_offloaded(1, true);
         let _ = host.call(1);
         assert_eq!(needs(&mut host, 1), IdleNeeds::Nothing, "{idle:?}");
-        assert!(!prepare(&mut host, 1));
+        assert!(!host.prepare_for_idle(1));
         assert_eq!(wakes_up(&mut host, 1), IdleNeeds::Nothing);
     }
 }

@@ -13,8 +13,6 @@ mod offload_machine;
 mod offload_search;
 mod preempted;
 mod queue;
-mod refusals;
-mod replaying;
 mod reports;
 mod requests;
 mod stalls;

@@ -1,9 +1,8 @@
 //! Preempted readers: the CPU is free, and the task blocks its leaf.
 
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::replay;
 use quiescent_kernel::geometry::GeometryParams;
-use quiescent_kernel::{Config, EarlyQs, Global, Phase, Tasks};
+use quiescent_kernel::{Config, EarlyQs, Phase, Tasks};
 
 const HZ: u32 = 1000;
 
@@ -374,10 +373,8 @@ rcu_quiescent_state_report: rcu_preempt -1195 0>0 0 0 1 0";
 }
 
 #[test]
-fn a_run_with_preempted_readers_replays_bit_for_bit() {
-    let config = small(4);
-    let mut host = TestHost::kernel_with(4, config);
-    host.record();
+fn rounds_with_preempted_readers_end() {
+    let mut host = TestHost::kernel_with(4, small(4));
     for round in 0..20u32 {
         let (cpu, other) = (round % 4, (round + 1) % 4);
         host.enter(cpu);
@@ -391,10 +388,6 @@ fn a_run_with_preempted_readers_replays_bit_for_bit() {
         host.drive(ticket, 300);
         assert!(host.satisfied(ticket), "round {round}");
     }
-    let entries = host.recording().expect("recording was requested");
-    let mut engine = Global::new(config);
-    replay(&mut engine, entries).expect("the same outputs");
-    assert_eq!(&engine, host.engine());
 }
 
 #[test]

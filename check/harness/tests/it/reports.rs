@@ -1,9 +1,8 @@
 //! Reports of quiescent states by CPUs themselves, in the test host.
 
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
 use quiescent_kernel::geometry::GeometryParams;
-use quiescent_kernel::report::{Qs, QsReported};
+use quiescent_kernel::report::Qs;
 use quiescent_kernel::{Config, CpuId, EarlyQs, Phase, Pos};
 
 fn config() -> Config {
@@ -34,13 +33,6 @@ fn holdouts(host: &TestHost) -> Vec<CpuId> {
     host.engine().holdouts().collect()
 }
 
-fn reported(host: &mut TestHost, cpu: CpuId, input: CpuInput) -> QsReported {
-    match host.on(cpu, input) {
-        Output::Reported(reported) => reported,
-        other => panic!("{other:?}"),
-    }
-}
-
 fn qs(host: &TestHost, cpu: CpuId) -> Qs {
     host.cpu(cpu).expect("it has looked").qs()
 }
@@ -66,12 +58,8 @@ fn a_cpu_notices_notes_and_reports() {
         ticks: 0,
     };
     assert_eq!(qs(&host, 1), owes);
-    assert_eq!(host.on(1, CpuInput::NoteQs), Output::Done(true));
-    assert_eq!(
-        host.on(1, CpuInput::NoteQs),
-        Output::Done(false),
-        "it is noted"
-    );
+    assert!(host.note_qs(1));
+    assert!(!host.note_qs(1), "it is noted");
     assert_eq!(holdouts(&host), [1, 2, 3], "noting is not reporting");
     assert!(qs(&host, 1).noted());
     assert!(host.core(1).reported);
@@ -98,8 +86,8 @@ fn the_last_report_wakes_the_thread_and_no_scan_is_needed() {
     let (mut host, ticket) = busy(config());
     for cpu in [3, 1, 2] {
         let _ = host.core(cpu);
-        host.on(cpu, CpuInput::NoteQs);
-        let report = reported(&mut host, cpu, CpuInput::CheckQs);
+        host.note_qs(cpu);
+        let report = host.check_qs(cpu);
         assert_eq!((report.counted, report.wake_gp), (true, cpu == 2));
     }
     let (scans, start) = (host.engine().counts().scans, host.now().jiffies);
@@ -113,7 +101,7 @@ fn the_last_report_wakes_the_thread_and_no_scan_is_needed() {
 fn a_state_noted_under_an_older_grace_period_is_refused_and_noted_again() {
     let (mut host, first) = busy(config());
     let _ = host.core(1);
-    host.on(1, CpuInput::NoteQs);
+    host.note_qs(1);
     // Before the CPU reports, it idles, and a scan credits it. The next grace period finds it busy.
     (1..4).for_each(|cpu| host.set_busy(cpu, false));
     host.drive(first, 100);
@@ -121,11 +109,11 @@ fn a_state_noted_under_an_older_grace_period_is_refused_and_noted_again() {
     host.set_busy(1, true);
     let second = next_gp(&mut host);
     assert!(qs(&host, 1).noted(), "in the CPU's own state");
-    assert!(!reported(&mut host, 1, CpuInput::ReportQs).counted);
+    assert!(!host.report_qs(1).counted);
     assert!(holdouts(&host).contains(&1) && qs(&host, 1).missing);
     // It notices the new grace period, and starts again.
     assert!(!host.core(1).reported && qs(&host, 1).missing);
-    host.on(1, CpuInput::NoteQs);
+    host.note_qs(1);
     assert!(host.core(1).reported);
     host.drive(second, 100);
     assert!(host.satisfied(second));
@@ -135,13 +123,11 @@ fn a_state_noted_under_an_older_grace_period_is_refused_and_noted_again() {
 fn the_notice_of_an_edge_takes_back_what_was_noted() {
     let (mut host, first) = busy(config());
     let _ = host.core(1);
-    host.on(1, CpuInput::NoteQs);
+    host.note_qs(1);
     (1..4).for_each(|cpu| host.set_busy(cpu, false));
     host.drive(first, 100);
     // An end alone: nothing is owed any more.
-    let Output::Noticed(ended) = host.on(1, CpuInput::NoteGpChanges) else {
-        panic!("what NoteGpChanges returns");
-    };
+    let ended = host.on(1, |cpu, global, host| cpu.note_gp_changes(global, host));
     assert!(ended.ended && !ended.began && !qs(&host, 1).needed);
     host.set_busy(1, true);
     next_gp(&mut host);
@@ -154,15 +140,15 @@ fn the_notice_of_an_edge_takes_back_what_was_noted() {
 fn without_a_note_or_with_the_bit_gone_nothing_is_reported() {
     let (mut host, _) = busy(config());
     let _ = host.core(1);
-    assert!(!reported(&mut host, 1, CpuInput::ReportQs).counted);
+    assert!(!host.report_qs(1).counted);
     assert!(holdouts(&host).contains(&1));
     // A scan is faster than the report.
-    host.on(1, CpuInput::NoteQs);
+    host.note_qs(1);
     host.set_busy(1, false);
     assert!(host.run_until(Phase::Scan(0), 50) && host.run_until(Phase::Wait, 5));
     assert_eq!(holdouts(&host), [2, 3]);
     host.take_trace();
-    assert!(!reported(&mut host, 1, CpuInput::CheckQs).counted);
+    assert!(!host.check_qs(1).counted);
     assert!(!qs(&host, 1).needed, "and it does not try again");
     assert!(words(&mut host).is_empty());
 }
@@ -171,10 +157,10 @@ fn without_a_note_or_with_the_bit_gone_nothing_is_reported() {
 fn callbacks_are_stamped_before_the_report_unless_they_are_offloaded() {
     for offloaded in [false, true] {
         let (mut host, _) = busy(config());
-        host.on(1, CpuInput::SetOffloaded { offloaded });
+        host.set_offloaded(1, offloaded);
         let _ = host.core(1);
         let _ = host.call(1);
-        host.on(1, CpuInput::NoteQs);
+        host.note_qs(1);
         host.take_trace();
         assert!(host.core(1).reported);
         let words = words(&mut host);
@@ -212,7 +198,7 @@ fn a_report_carries_through_every_level_when_it_is_the_last() {
     let mut walks = Vec::new();
     for cpu in 0..8 {
         let _ = host.core(cpu);
-        host.on(cpu, CpuInput::NoteQs);
+        host.note_qs(cpu);
         assert!(host.core(cpu).reported);
         let lines = host.take_trace();
         let walk = lines.iter().filter(|l| l.starts_with("rcu_quiescent"));
@@ -232,13 +218,13 @@ fn a_cpu_that_comes_online_knows_its_leaf_and_owes_nothing() {
     // Back in the same grace period, with a note from before its departure.
     let (mut host, first) = busy(config());
     let _ = host.core(3);
-    host.on(3, CpuInput::NoteQs);
+    host.note_qs(3);
     host.set_busy(3, false);
     host.unregister(3);
     assert_eq!(host.register(), 3);
-    host.on(3, CpuInput::Online);
+    host.came_online(3);
     assert_eq!((holdouts(&host), qs(&host, 3)), (vec![1, 2], Qs::new()));
-    assert!(!reported(&mut host, 3, CpuInput::ReportQs).counted);
+    assert!(!host.report_qs(3).counted);
     // Back in a later one.
     host.unregister(3);
     (1..3).for_each(|cpu| host.set_busy(cpu, false));
@@ -246,7 +232,7 @@ fn a_cpu_that_comes_online_knows_its_leaf_and_owes_nothing() {
     next_gp(&mut host);
     assert_eq!(host.register(), 3);
     host.take_trace();
-    host.on(3, CpuInput::Online);
+    host.came_online(3);
     assert_eq!(words(&mut host), ["cpuonl"]);
     let noticed = host.core(3);
     assert!(!noticed.began && !noticed.ended, "nothing new");

@@ -1,7 +1,6 @@
 //! Stalls in the test host, line by line: when a report is due, and which CPU or driver makes it.
 
 use quiescent_harness::host::{Doing, TestHost};
-use quiescent_harness::replay::{Input, Output};
 use quiescent_kernel::exp::ExpNext;
 use quiescent_kernel::stall::Stall;
 use quiescent_kernel::urgency::Escalation;
@@ -105,7 +104,7 @@ fn the_next_grace_period_has_its_own_time() {
 #[test]
 fn after_a_reset_three_scans_and_the_timeout_pass_before_a_report() {
     let (mut host, start) = stalled_kernel();
-    assert_eq!(host.input(Input::ResetStalls), Output::Done(true));
+    host.engine_mut().reset_stalls();
     for scans in 0..3 {
         assert_eq!(
             tick(&mut host, 1, start + 100_000),
@@ -126,8 +125,7 @@ fn after_a_reset_three_scans_and_the_timeout_pass_before_a_report() {
 fn the_timeout_can_be_set_from_3_to_300_seconds() {
     let (mut host, start) = stalled_kernel();
     for (seconds, ticks) in [(0, 3000), (7, 7000), (301, 300_000)] {
-        let set = host.input(Input::SetStallTimeout { seconds });
-        assert_eq!(set, Output::Done(true));
+        assert!(host.engine_mut().set_stall_timeout(seconds));
         let age = host.engine().age(host.now()).expect("one is in flight");
         assert_eq!(age.until_stall + age.ticks, ticks);
     }

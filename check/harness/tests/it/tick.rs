@@ -1,7 +1,6 @@
 //! The scheduling-clock tick in the test host: what it notes, requests and raises.
 
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::tick::{At, Interrupted, Pending, Settings, Ticked};
 use quiescent_kernel::{Config, EarlyQs, Phase, Pos};
@@ -67,7 +66,7 @@ fn the_first_reason_of_the_list_is_the_one_that_counts() {
     let _ = host.core(1);
     let _ = host.call(1);
     assert_eq!(pending(&host, at), None, "no reason while one is in flight");
-    host.on(1, CpuInput::NoteQs);
+    host.note_qs(1);
     assert_eq!(pending(&host, at), Some(Pending::Report));
     assert_eq!(pending(&host, put_off), Some(Pending::DeferredWake));
     // It ends before the report: the noted state does not count.
@@ -87,7 +86,7 @@ fn the_first_reason_of_the_list_is_the_one_that_counts() {
     start(&mut host);
     assert_eq!(pending(&host, at), Some(Pending::Invoke), "before the edge");
     let _ = host.core(1);
-    host.on(1, CpuInput::NoteQs);
+    host.note_qs(1);
     assert_eq!(
         pending(&host, at),
         Some(Pending::Report),
@@ -101,7 +100,7 @@ fn callbacks_are_no_reason_where_others_look_after_them() {
         let mut host = machine(config(true));
         let _ = host.call(1);
         let _ = host.core(1);
-        host.on(1, CpuInput::SetOffloaded { offloaded });
+        host.set_offloaded(1, offloaded);
         let at = host.at(1);
         start(&mut host);
         host.set_busy(1, false);
@@ -125,7 +124,7 @@ fn callbacks_are_no_reason_where_others_look_after_them() {
     assert!(host.run_until(Phase::Idle, 50));
     let _ = host.core(1);
     assert_eq!(pending(&host, host.at(1)), Some(Pending::Invoke));
-    host.on(1, CpuInput::SetOffloaded { offloaded: true });
+    host.set_offloaded(1, true);
     assert_eq!(pending(&host, host.at(1)), None);
 }
 
@@ -276,7 +275,7 @@ fn the_unlock_of_an_old_section_is_asked_for_help() {
     let mut host = machine(config(true));
     start(&mut host);
     let _ = host.core(1);
-    host.on(1, CpuInput::NoteQs);
+    host.note_qs(1);
     let mut at = host.at(1);
     at.now.jiffies += 2 * HZ;
     at.depth = 1;
@@ -313,7 +312,7 @@ fn a_tick_hands_on_the_urgency_once_unless_it_hits_a_quiescent_state() {
 
 #[test]
 fn urgency_switches_the_tick_of_a_nohz_full_cpu_on_until_it_has_reported() {
-    let force = |host: &mut TestHost| host.on(1, CpuInput::IrqEnter) == Output::Done(true);
+    let force = |host: &mut TestHost| host.irq_enter(1);
     let mut host = machine(config(true));
     start(&mut host);
     assert!(!force(&mut host), "no request is pending");

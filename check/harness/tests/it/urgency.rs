@@ -1,7 +1,6 @@
 //! Escalation in the test host: what is asked of holdouts and when, overload, ages.
 
-use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{Input, Output};
+use quiescent_harness::host::{Silent, TestHost};
 use quiescent_kernel::limits::Limits;
 use quiescent_kernel::stall::Stall;
 use quiescent_kernel::tick::Settings;
@@ -85,7 +84,7 @@ fn a_holdout_is_asked_to_hurry_then_for_more_and_then_interrupted() {
             ..Asked::default()
         }
     );
-    host.input(Input::IrqWorkRan { cpu: 1 });
+    host.engine_mut().irq_work_ran(1);
     assert_eq!(host.engine().asked(1).takes_interrupts, Some(true));
     // One request in a grace period, whether it is answered or not.
     let more = nudges(&mut host, 11_000);
@@ -117,7 +116,7 @@ fn an_unanswered_interrupt_work_is_not_sent_again_in_the_next_grace_period() {
         // pending.
         assert_eq!(sent(&nudges(&mut host, 300)), (works, 1));
         if answers {
-            host.input(Input::IrqWorkRan { cpu: 1 });
+            host.engine_mut().irq_work_ran(1);
         }
         host.exit(1);
         host.enter(1);
@@ -151,7 +150,7 @@ fn half_of_a_short_stall_time_asks_for_everything_at_once() {
 #[test]
 fn a_thread_that_does_not_wait_is_overdue_two_ticks_later() {
     let (mut host, ticket) = held(config());
-    host.input(Input::SetFqsWaits { first: 0, next: 3 });
+    host.engine_mut().set_fqs_waits(0, 3);
     host.exit(1);
     host.drive(ticket, 50);
     host.enter(1);
@@ -188,9 +187,9 @@ fn nothing_is_asked_between_grace_periods() {
     assert!(!nudges(&mut host, 250).is_empty());
     host.exit(1); // a scan will find it outside
     host.exit(2);
-    host.on(2, quiescent_harness::replay::CpuInput::CheckQs);
-    host.on(2, quiescent_harness::replay::CpuInput::NoteQs);
-    host.on(2, quiescent_harness::replay::CpuInput::CheckQs); // reports
+    let _ = host.check_qs(2);
+    host.note_qs(2);
+    let _ = host.check_qs(2); // reports
     assert_eq!(host.engine().asked(2), Asked::default());
     host.exit(3);
     host.unregister(3); // departs
@@ -209,7 +208,7 @@ fn a_report_for_an_older_grace_period_forgets_nothing() {
     let asked = host.engine().asked(1);
     assert!(asked.heavy && asked.urgent);
     let noted = quiescent_kernel::Seq::INITIAL.start();
-    host.input(Input::ReportQs { cpu: 1, noted });
+    let _ = host.engine_mut().report_qs(1, noted, &Silent);
     assert_eq!(host.engine().asked(1), asked);
 }
 
@@ -246,13 +245,12 @@ fn the_time_to_hurry_follows_the_waits_unless_given() {
 fn waits_can_be_changed_at_run_time_within_a_second() {
     let (mut host, ticket) = held(config());
     for (first, next, want) in [(5, 50, (5, 50)), (0, 0, (0, 1)), (9999, 9999, (1000, 1000))] {
-        let set = host.input(Input::SetFqsWaits { first, next });
-        assert_eq!(set, Output::Done(true));
+        host.engine_mut().set_fqs_waits(first, next);
         let config = host.engine().config();
         assert_eq!((config.first_fqs, config.next_fqs), want);
     }
     assert_eq!(host.engine().jiffies_to_sched_qs(), Some(3000));
-    host.input(Input::SetFqsWaits { first: 7, next: 20 });
+    host.engine_mut().set_fqs_waits(7, 20);
     host.exit(1);
     host.drive(ticket, 50);
     let start = host.now().jiffies;
@@ -267,10 +265,7 @@ fn waits_can_be_changed_at_run_time_within_a_second() {
 #[test]
 fn a_scan_is_forced_once_and_only_during_a_grace_period() {
     let mut host = TestHost::kernel_with(4, config());
-    let force = |host: &mut TestHost| match host.input(Input::ForceQs) {
-        Output::Effects(effects) => effects.wake_gp,
-        other => panic!("{other:?}"),
-    };
+    let force = |host: &mut TestHost| host.force_qs();
     assert!(!force(&mut host), "no scan is requested");
     let (mut host, _) = held(config());
     let (start, scans) = (host.now().jiffies, host.engine().counts().scans);

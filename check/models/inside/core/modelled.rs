@@ -1,7 +1,6 @@
 //! Parts that the models share: memory that lasts as long as an execution, clocks, a lock.
 
 /// Largest number of threads of a scenario.
-#[cfg(not(quiescent_virtual))]
 const MOST_THREADS: usize = 5;
 
 /// Keeps the value until the end of the execution, which a model treats as forever.
@@ -22,7 +21,6 @@ pub unsafe fn zeroes<T: 'static>(count: usize, new: impl Fn() -> T) -> Option<*m
     Some(keep(all.into_boxed_slice()).as_mut_ptr())
 }
 
-#[cfg(not(quiescent_virtual))]
 pub fn futex_wake_all(word: &super::AtomicU32) {
     for _ in 0..MOST_THREADS {
         super::futex_wake(word);
@@ -61,14 +59,12 @@ pub fn of_thread<'t>(_thread: u32, _file: &str, _text: &'t mut [u8]) -> Option<&
 }
 
 /// Lets other threads run first; the number is ignored.
-#[cfg(not(quiescent_virtual))]
 #[track_caller]
 pub fn spin(_times: u32) {
     super::yield_now();
 }
 
 /// The clock: models have only one.
-#[cfg(not(quiescent_virtual))]
 pub fn coarse_ns() -> u64 {
     super::now_ns()
 }

@@ -19,7 +19,7 @@ impl Wakeups {
     }
 
     pub(super) fn set_timer(&self, _deadline: u64) {
-        #[cfg(any(quiescent_virtual, quiescent_explorer))]
+        #[cfg(quiescent_explorer)]
         prim::set_timer(_deadline);
     }
 
@@ -32,13 +32,13 @@ impl Wakeups {
     }
 
     pub(super) fn wake(&self, _word: &AtomicU32) {
-        #[cfg(any(quiescent_virtual, quiescent_explorer))]
+        #[cfg(quiescent_explorer)]
         prim::ring();
         #[cfg(any(quiescent_loom, quiescent_shuttle))]
         prim::futex_wake(_word);
     }
 
-    #[cfg(any(quiescent_virtual, quiescent_explorer))]
+    #[cfg(quiescent_explorer)]
     pub(super) fn sleep(&self, _word: &AtomicU32, _asleep: u32) -> Woken {
         let (timer, kick) = prim::wait_for_events();
         Woken {

@@ -18,26 +18,21 @@
 //! sleeps with them, and a thread of the scenario acts as its timer with [`nap`].
 //!
 //! # Schedules
-//! A [`Case`] names one in a few letters, and [`run`] runs it again:
-//!
-//! * a *walk* continues with the running thread, or any other, by a probability drawn for the execution; in
-//!   some of them a thread is stopped now and then, until no other thread can run (`schedule.rs`);
-//! * *pct* is shuttle's probabilistic concurrency testing: random priorities, and few changes of them.
+//! [`run`] takes any [scheduler] of shuttle's; its seed names the schedules, and the same seed
+//! runs them again.
 
 mod cells;
 mod run;
-mod schedule;
 mod sleep;
 
 pub use crate::{LEAF_SLOTS, MAX_LEAVES};
 pub use cells::{thread_index, tls_get, tls_set};
-pub use run::{Case, Failure, Kind, Report, run};
+pub use run::run;
+pub use shuttle::scheduler;
 pub use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 pub use shuttle::sync::{Mutex, MutexGuard};
 pub use shuttle::thread::{JoinHandle, spawn, yield_now};
 pub use sleep::{NEVER, Nap, clock, doze, futex_wait, futex_wake, nap, now_ns};
-
-use shuttle::rand::RngCore;
 
 /// A fence for the compiler only: it has no effect here.
 pub fn light_fence() {}
@@ -67,9 +62,4 @@ pub(crate) fn pass() {
 /// Runs this when the execution is over.
 pub fn at_end(end: impl FnOnce() + 'static) {
     crate::ends::add(end);
-}
-
-/// A random number, the same when the case is run again.
-pub fn random() -> u64 {
-    shuttle::rand::thread_rng().next_u64()
 }

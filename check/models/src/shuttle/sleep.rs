@@ -1,8 +1,8 @@
 //! Sleeping: the futex, the clock, and naps.
 //!
 //! Sleepers are in a list. A sleeper without a time-out is parked, so that shuttle detects a deadlock; a
-//! sleeper with one counts as able to run for shuttle, and the scheduler (`schedule.rs`) passes it over until
-//! its time-out.
+//! sleeper with one counts as able to run for shuttle, and the scheduler (`run.rs`) passes it over until its
+//! time-out.
 //!
 //! # Invariants
 //! * Between the load of a futex's word and the entry in the list no other thread runs, as in the kernel.
@@ -67,12 +67,10 @@ pub(crate) fn sleeps(task: TaskId) -> bool {
     })
 }
 
-/// The thread to wake next if none can run: the one with the earliest time; naps until no thread can `ever`
-/// run come last.
-pub(crate) fn next(ever: bool) -> Option<TaskId> {
+/// The thread to wake next if none can run: the one with the earliest time.
+pub(crate) fn next() -> Option<TaskId> {
     SLEEP.with_borrow(|sleep| {
         let timed = sleep.sleepers.iter().filter(|s| s.parked.is_none());
-        let timed = timed.filter(|s| ever || s.until != u64::MAX);
         timed.min_by_key(|s| s.until).map(|s| s.task)
     })
 }

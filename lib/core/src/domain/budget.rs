@@ -18,13 +18,14 @@
 //! # Near the budget
 //! `try_retire` takes the lock for each object. Before it refuses it makes one attempt: it reports to the
 //! engine what this thread has freed, drives the grace period as far as possible without waiting, frees a
-//! batch, and asks the engine again.
+//! batch of what the thread itself has retired, destructors included, and asks the engine again.
 //!
-//! `retire_wait` waits as any `synchronize` caller does, that is, it drives the grace period if there is no
-//! driver. It then frees plain memory: its own, and what was taken over. It runs no code of the program,
-//! because its caller may hold any lock. So it may have to wait for the worker, which runs code; it checks
-//! again whenever a callback has been run, and every 10 ms, since memory that owners free themselves causes
-//! no notification.
+//! `retire_wait` makes the same attempt, then waits as any `synchronize` caller does, that is, it drives the
+//! grace period if there is no driver. It then frees plain memory: its own, and what was taken over. Of the
+//! program's code it runs what `retire` runs, destructors of what the thread itself has retired, and no
+//! other, because its caller may hold any lock. So it may have to wait for the worker, which runs the rest;
+//! it checks again whenever a callback has been run, and every 10 ms, since memory that owners free
+//! themselves causes no notification.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -40,7 +41,7 @@ use crate::domain::sweep::Until;
 use crate::prim::counters::{count, value};
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering};
 use crate::queue::chain::Garbage;
-use crate::queue::kind::PLAIN;
+use crate::queue::kind::{OWN, PLAIN};
 use crate::queue::lane::Entry;
 use crate::queue::parcel::Parcel;
 use crate::queue::per_thread::{Queue, QueueCore};
@@ -68,7 +69,12 @@ impl State {
         bytes: u64,
     ) -> Result<(), Refusal> {
         let offer = || self.offer(lane, entry, bytes);
-        offer().or_else(|_| offer()).map_err(Refusal::Full)
+        let again = |_: Fullness| {
+            self.drive_in_passing();
+            self.free_own(1, Until { deadline: None });
+            offer()
+        };
+        offer().or_else(again).map_err(Refusal::Full)
     }
 
     fn offer(&'static self, lane: usize, entry: Entry, bytes: u64) -> Result<(), Fullness> {
@@ -115,7 +121,7 @@ impl State {
                 Err(SyncError::TimedOut { holdouts }) => holdouts,
                 Err(error) => return Err(Refusal::CannotWait(error)),
             };
-            let mut freed = self.free_own(until);
+            let mut freed = self.free_own(u64::MAX, until);
             if self.offer(lane, entry, bytes).is_ok() {
                 return Ok(());
             }
@@ -132,24 +138,46 @@ impl State {
         }
     }
 
-    /// Frees what is ready in this thread's queue.
-    pub(super) fn free_own(&'static self, until: Until) -> u64 {
+    /// Frees what is ready in this thread's queue, as `retire` does, in so many batches at most. Returns how
+    /// many objects.
+    pub(super) fn free_own(&'static self, batches: u64, until: Until) -> u64 {
         let queue = self.own_queue_or_new();
         let Some(queue) = queue else { return 0 };
         let mut garbage = Garbage::new();
         prim::full_fence(); // [SNAP-1]
         let mut core = queue.lock();
+        self.attach(queue, &mut core); // only then it may run its destructors
         let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
         drop(core);
         self.arm_and_kick(refill);
         let mut freed = 0;
-        while !until.is_over(self.env()) {
-            match self.help_along(queue, MAX_EXTRACT as u64) {
+        for _ in 0..batches {
+            if until.is_over(self.env()) {
+                break;
+            }
+            match self.help_along(queue, MAX_EXTRACT as u64) + self.run_own(queue, until) {
                 0 => break,
                 some => freed += some,
             }
         }
         freed
+    }
+
+    /// Runs a batch of the destructors that are ready in this thread's queue, if it may. Returns how many.
+    fn run_own(&'static self, queue: &'static Queue, until: Until) -> u64 {
+        let mut ran = 0;
+        while ran < MAX_EXTRACT as u64
+            && self.may_run(&self.env().local())
+            && !until.is_over(self.env())
+        {
+            let popped = queue.pop_own(&queue.lock());
+            match popped.iter().flatten().count() {
+                0 => break,
+                some => ran += some as u64,
+            }
+            self.consume(queue, OWN, popped);
+        }
+        ran
     }
 
     /// Sleeps until a callback was run, or for [`CHECK_INTERVAL`] at most.

@@ -37,6 +37,7 @@
 
 use std::time::Duration;
 
+use quiescent_engine::owner::STEPS_A_HOLD;
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{CpuId, FenceCause, Global, Interest, Look, Next, Phase, Pos, Seq};
 
@@ -182,7 +183,7 @@ impl<'a> Turn<'a> {
     /// Pieces of the grace period, until the engine asks for something else, or for a break.
     fn step(&mut self, now_ns: u64) -> Next {
         self.steps += 1;
-        if prim::hold_is_over(self.steps) {
+        if self.steps > 1 {
             self.unlock();
         }
         if !self.is_driver() {
@@ -191,9 +192,7 @@ impl<'a> Turn<'a> {
         let state = self.state;
         let core = self.core.as_mut().expect("taken by `is_driver`");
         let (engine, view) = core.beside(state.readers());
-        let next = engine.step(State::now(now_ns), &view, prim::PIECES);
-        #[cfg(quiescent_virtual)]
-        prim::observe_step(&core.engine);
+        let next = engine.step(State::now(now_ns), &view, STEPS_A_HOLD);
         if state.publish(core.engine.published()) {
             self.ended = true;
             // The waiters that it satisfies, regardless of the driver.

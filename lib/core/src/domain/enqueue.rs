@@ -222,8 +222,6 @@ impl State {
         terms: Terms,
         garbage: &mut Garbage,
     ) -> Refill {
-        #[cfg(quiescent_virtual)]
-        prim::refilled();
         let urgency = match queue.revoked(core) {
             true => Urgency::Hurry, // a take-over has begun: the owner hands everything over itself
             false => terms.urgency,
@@ -310,7 +308,7 @@ impl State {
     }
 
     /// Drives a grace period as far as possible without waiting. True if one has ended.
-    fn drive_in_passing(&'static self) -> bool {
+    pub(super) fn drive_in_passing(&'static self) -> bool {
         let cpu = self.own_cpu(&self.env().local());
         let core = self.lock();
         let before = core.engine.published();

@@ -244,8 +244,6 @@ impl Env {
             count += 1;
         }
         let number = self.asking.ask();
-        #[cfg(quiescent_virtual)]
-        prim::asked(count);
         for slot in asked.iter().map_while(|slot| *slot) {
             put_question(slot, domain);
         }
@@ -276,8 +274,6 @@ impl Env {
         if reader.is_asked()
             && let Some(slot) = self.threads.own_slot(local)
         {
-            #[cfg(quiescent_virtual)]
-            prim::asked(1);
             reader.unask(); // before the load of the number: a question that comes later sets it again
             self.asking.answer(&slot.answer);
         }

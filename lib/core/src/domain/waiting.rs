@@ -39,11 +39,6 @@ impl State {
         if !engine.sole_gp(cpu, &view) {
             return self.wait_or_drive(core, cpu, how);
         }
-        #[cfg(quiescent_virtual)]
-        {
-            prim::hold_is_over(1); // one step, which it pays for
-            prim::observe_step(&core.engine);
-        }
         self.publish(core.engine.published());
         drop(core);
         self.gp_ended();

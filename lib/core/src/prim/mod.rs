@@ -1,6 +1,6 @@
 //! The primitives: atomics, fences, futex, lock, memory. The other modules import them from here only.
 //!
-//! Five sets have the same names; the build selects one:
+//! Four sets have the same names; the build selects one:
 //!
 //! | set | built as | purpose |
 //! |---|---|---|
@@ -8,11 +8,10 @@
 //! | explorer | `check/models/packages/explorer` | a store-buffer machine (TSO, PSO) |
 //! | loom | `check/models/packages/loom` | the C11 model, in fenced mode: loom has no membarrier |
 //! | shuttle | `check/models/packages/shuttle` | random schedules, all accesses SeqCst: models of programs |
-//! | virtual | `tools/virtual/core` | fibers on virtual time: the machine of threads in `sim` |
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile
 //! *these same sources*. Their build script sets `cfg(quiescent_model)`, and a cfg with the set's name.
-//! Models have small sizes, the product and virtual time the real ones (`sizes.rs`). What models and tests
+//! Models have small sizes, the product the real ones (`sizes.rs`). What models and tests
 //! add to these sources is in `check/models/inside`. With `--cfg quiescent_tsan` (`ci/sanitizers`) the std
 //! set has a lock that ThreadSanitizer can observe, and no other difference.
 //!
@@ -34,12 +33,10 @@ pub use quiescent_models::explorer::*;
 pub use quiescent_models::loom::*;
 #[cfg(quiescent_shuttle)]
 pub use quiescent_models::shuttle::*;
-#[cfg(quiescent_virtual)]
-pub use quiescent_virtual::*;
 
-#[cfg(any(not(quiescent_model), quiescent_virtual))]
+#[cfg(not(quiescent_model))]
 pub use self::sizes::*;
-#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[cfg(quiescent_model)]
 pub use self::small::*;
 
 /// `const fn`, except under loom, whose atomics have no constant constructors.
@@ -72,19 +69,6 @@ macro_rules! array_of {
 
 pub use counters::Counter;
 
-/// Pieces of a grace period in a step of the driver; the machine of threads pays for each.
-pub const PIECES: u32 = match cfg!(quiescent_virtual) {
-    true => 1,
-    false => quiescent_engine::owner::STEPS_A_HOLD,
-};
-
-/// True if a driver has to release the lock before its step number `steps` under one hold.
-#[cfg(not(quiescent_virtual))]
-#[inline]
-pub fn hold_is_over(steps: u32) -> bool {
-    steps > 1
-}
-
 pub mod alarm;
 #[cfg(not(quiescent_model))]
 pub mod arena;
@@ -111,18 +95,15 @@ mod modelled;
 #[cfg(not(quiescent_model))]
 mod native;
 pub mod parked;
-#[cfg(any(not(quiescent_model), quiescent_virtual))]
+#[cfg(not(quiescent_model))]
 mod sizes;
-#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[cfg(quiescent_model)]
 #[path = "../../../../check/models/inside/core/small.rs"]
 mod small;
 pub mod teller;
 #[cfg(quiescent_tsan)]
 #[path = "../../../../check/models/inside/core/tsan.rs"]
 mod tsan;
-#[cfg(quiescent_virtual)]
-#[path = "../../../../check/models/inside/core/unwatched.rs"]
-pub mod witness;
-#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[cfg(quiescent_model)]
 #[path = "../../../../check/models/inside/core/witness.rs"]
 pub mod witness;

@@ -1,4 +1,4 @@
-//! Sizes of the product. Virtual time uses the same, since its figures depend on them.
+//! Sizes of the product.
 
 /// Number of checks of another thread's fence before sleeping for its end: together about as long as a fence
 /// that interrupts no CPU.

@@ -423,7 +423,7 @@ impl LaneWords {
 }
 
 /// Two cache lines, which a processor fetches as a pair, and nothing besides: a domain has six lanes or more.
-#[cfg(not(any(quiescent_model, quiescent_virtual)))]
+#[cfg(not(quiescent_model))]
 const _: () = assert!(size_of::<LaneWords>() == 128);
 
 #[cfg(all(test, not(quiescent_model)))]

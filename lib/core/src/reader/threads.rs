@@ -178,7 +178,7 @@ impl Slots {
                 leaves: AtomicU32::new(1),
                 map: LeafMap::new(),
                 limit: AtomicU32::new(MAX_LEAVES as u32),
-                most_asked: Counter::new(if cfg!(all(quiescent_model, not(quiescent_virtual))) {
+                most_asked: Counter::new(if cfg!(quiescent_model) {
                     0 // but in scenarios about that
                 } else {
                     prim::MOST_ASKED as u64

@@ -191,8 +191,8 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     }
 
     /// As [`retire`](Retired::retire), but waits while the [budget](crate::tuning::set_budget()) is used up,
-    /// for at most `limit`. While it waits, it drives grace periods and frees memory, also of other threads;
-    /// it runs no callbacks.
+    /// for at most `limit`. While it waits, it drives grace periods and frees memory, also of other threads.
+    /// It runs the destructors that `retire` would run, and no callbacks.
     ///
     /// # Errors
     /// [`Refusal::TimedOut`], with the readers that blocked the grace period. Inside a section or a callback

@@ -1,41 +1,44 @@
-//! A measurement as a table: its options, what each process is asked, the tables of its text.
+//! A measurement as a table: its options, and what each process is asked. `reports.toml` has its words and
+//! the tables of its text.
 //!
 //! The command line, the report and the text are made of it, the same for all; its targets are those of
 //! [`crate::targets`] with its name.
 
 use super::setting::{Kind, Setting};
-use crate::measure::once::{self, Ask, Question};
+use crate::measure::once::{self, Answer, Ask};
 use crate::measure::order;
-use crate::{subjects, targets};
+use crate::subjects;
+use crate::targets::{self, fits};
 use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::text::Table;
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::{Control, Error, OURS, Report, Row, verdict};
+use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
 
 /// A measurement.
 #[derive(Debug)]
 pub struct Bench {
     /// `bench NAME`.
     pub name: &'static str,
-    /// What it measures, as the command line says it.
-    pub about: &'static str,
     /// Its options.
     pub settings: &'static [Setting],
-    /// How it is measured, in words.
-    pub method: &'static str,
     /// What is wrong with options that are each in range.
     pub check: fn(&Given) -> Result<(), String>,
     /// How it is measured.
     pub body: Body,
+    /// How much [`Cell::load`] there may be at the same time.
+    pub capacity: fn(&Given) -> u64,
+    /// Figures that are made of those of the same round.
+    pub derived: fn(&[Heard]) -> Vec<(&'static str, Figure)>,
     /// What is said about the run beside its options.
     pub describe: fn(&Given, &mut Report),
     /// Whether our other kinds of readers (`quiescent-…`) have rows with their ratio to `quiescent`.
     pub ratios: bool,
-    /// Above the tables; `{threads}` stands for the value of an option.
-    pub title: &'static str,
-    /// The tables.
-    pub tables: &'static [Shown],
     /// What is said below them.
     pub remarks: fn(&Report) -> String,
 }
@@ -44,15 +47,13 @@ impl Bench {
     /// What most have.
     pub(crate) const USUAL: Bench = Bench {
         name: "",
-        about: "",
         settings: &[],
-        method: "",
         check: |_| Ok(()),
-        body: Body::Processes(Processes::USUAL),
+        body: Body::Here(|_, _| Ok(Vec::new())),
+        capacity: |_| 1,
+        derived: |_| Vec::new(),
         describe: |_, _| (),
         ratios: false,
-        title: "",
-        tables: &[],
         remarks: |_| String::new(),
     };
 }
@@ -60,34 +61,15 @@ impl Bench {
 /// How something is measured.
 #[derive(Debug, Clone, Copy)]
 pub enum Body {
-    /// By processes that are asked.
-    Processes(Processes),
+    /// By processes that are asked: the questions of a round; the time that a slow library takes for one on a
+    /// busy machine, several times over; what measures, in the process that was asked.
+    Asked(fn(&Given) -> Vec<Cell>, fn(&Ask) -> Duration, Answer),
     /// By threads of this process.
     Here(fn(&Given, Control<'_>) -> Result<Vec<Row>, Error>),
 }
 
-/// What processes are asked.
-#[derive(Debug, Clone, Copy)]
-pub struct Processes {
-    /// The questions of a round.
-    pub cells: fn(&Given) -> Vec<Cell>,
-    /// How much [`Cell::load`] there may be at the same time.
-    pub capacity: fn(&Given) -> u64,
-    /// Figures that are made of those of the same round.
-    pub derived: fn(&[Said]) -> Vec<(&'static str, Figure)>,
-}
-
-impl Processes {
-    /// One after the other.
-    pub(crate) const USUAL: Processes = Processes {
-        cells: |_| Vec::new(),
-        capacity: |_| 1,
-        derived: |_| Vec::new(),
-    };
-}
-
 /// What a process of this subject said.
-pub type Said = (&'static str, Vec<Figure>);
+pub type Heard = (&'static str, Vec<Figure>);
 
 /// A question to a process.
 #[derive(Debug, Clone)]
@@ -103,32 +85,79 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A process that is alone on the machine, in every round.
-    pub fn alone(subject: &'static str, question: &impl Question) -> Cell {
+    /// A process that is alone on the machine, in every round, and is asked with all settings.
+    pub fn of(given: &Given, subject: &'static str, case: impl Into<String>) -> Cell {
+        let ask = Ask {
+            bench: given.bench.name.into(),
+            subject: subject.into(),
+            case: case.into(),
+            numbers: given.values.clone(),
+        };
         Cell {
             subject,
-            ask: Ask::of(question),
+            ask,
             load: 1,
             once: false,
         }
     }
 
-    /// A process that takes so much of the machine.
-    pub fn of_load(subject: &'static str, question: &impl Question, load: u64) -> Cell {
-        Cell {
-            load,
-            ..Cell::alone(subject, question)
-        }
+    /// The same with this number.
+    pub fn with(self, name: &str, number: u64) -> Cell {
+        self.with_all(name, vec![number])
+    }
+
+    /// The same with these numbers.
+    pub fn with_all(mut self, name: &str, numbers: Vec<u64>) -> Cell {
+        self.ask.numbers.insert(name.into(), numbers);
+        self
+    }
+
+    /// The same, taking so much of the machine.
+    pub fn of_load(self, load: u64) -> Cell {
+        Cell { load, ..self }
     }
 }
 
-/// A table: its title, then what it shows; empty ones are left out.
-#[derive(Debug, Clone, Copy)]
-pub enum Shown {
-    /// A line for each subject and a column for each case: this metric, in units of so many, of these cases.
-    Cases(&'static str, &'static str, f64, fn(&str) -> bool),
-    /// A line for each subject and case of these.
-    Metrics(&'static str, fn(&str) -> bool, &'static [Column]),
+/// What `reports.toml` says of a measurement. The head of that file says what each key means.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    about: String,
+    options: BTreeMap<String, String>,
+    method: String,
+    title: String,
+    tables: Vec<Shown>,
+}
+
+/// A table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    title: String,
+    cases: Vec<String>,
+    metric: Option<String>,
+    scale: Option<f64>,
+    #[serde(default)]
+    columns: Vec<(String, String)>,
+}
+
+static WORDS: LazyLock<BTreeMap<String, Words>> =
+    LazyLock::new(|| toml::from_str(include_str!("reports.toml")).expect("a test reads it"));
+
+impl Shown {
+    fn table(&'static self, report: &Report) -> Table {
+        let wanted = |case: &str| self.cases.iter().any(|pattern| fits(pattern, case));
+        match &self.metric {
+            Some(metric) => cases::of_cases(report, metric, self.scale.unwrap_or(1.0), wanted),
+            None => {
+                let columns = self
+                    .columns
+                    .iter()
+                    .map(|(head, metric)| Column(head, metric));
+                cases::of_metrics(report, wanted, &columns.collect::<Vec<_>>())
+            }
+        }
+    }
 }
 
 /// What is asked for.
@@ -143,7 +172,7 @@ pub struct Given {
     pub only: Vec<String>,
     /// Only these cases of `bench retire`, when not empty.
     pub cases: Vec<String>,
-    values: Vec<Vec<u64>>,
+    values: BTreeMap<String, Vec<u64>>,
 }
 
 impl Given {
@@ -154,14 +183,13 @@ impl Given {
 
     /// All values of a setting that has several.
     pub fn all(&self, name: &str) -> &[u64] {
-        let place = self.place(name);
-        &self.values
-            [place.unwrap_or_else(|| panic!("bench {}: no setting {name}", self.bench.name))]
+        let values = self.values.get(name);
+        values.unwrap_or_else(|| panic!("bench {}: no setting {name}", self.bench.name))
     }
 
     /// Whether a switch is set; one that there is not is not.
     pub fn is(&self, name: &str) -> bool {
-        self.place(name).is_some_and(|it| self.values[it][0] != 0)
+        self.values.get(name).is_some_and(|it| it[0] != 0)
     }
 
     /// The same with this value.
@@ -171,20 +199,14 @@ impl Given {
 
     /// The same with these values.
     pub fn with_all(mut self, name: &str, values: Vec<u64>) -> Self {
-        let place = self.place(name);
-        self.values
-            [place.unwrap_or_else(|| panic!("bench {}: no setting {name}", self.bench.name))] =
-            values;
+        self.all(name);
+        self.values.insert(name.into(), values);
         self
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
-        self.bench.settings.iter().position(|it| it.name == name)
-    }
-
     fn check(&self) -> Result<(), Error> {
-        for (it, values) in self.bench.settings.iter().zip(&self.values) {
-            let (least, most) = it.range;
+        for it in self.bench.settings {
+            let (values, (least, most)) = (self.all(it.name), it.range);
             let wrong = values.iter().find(|value| !(least..=most).contains(value));
             if values.is_empty() || wrong.is_some() {
                 let value = wrong.map_or("nothing".into(), u64::to_string);
@@ -205,8 +227,26 @@ impl Bench {
             seed: 1,
             only: Vec::new(),
             cases: Vec::new(),
-            values: self.settings.iter().map(Setting::usual).collect(),
+            values: self
+                .settings
+                .iter()
+                .map(|it| (it.name.into(), it.usual()))
+                .collect(),
         }
+    }
+
+    fn words(&self) -> &'static Words {
+        &WORDS[self.name]
+    }
+
+    /// What it measures, as the command line says it.
+    pub fn about(&self) -> &'static str {
+        &self.words().about
+    }
+
+    /// What the command line says of an option.
+    pub fn help(&self, setting: &Setting) -> &'static str {
+        &self.words().options[setting.name]
     }
 
     /// `bench NAME`.
@@ -234,14 +274,14 @@ impl Bench {
     pub fn measure(&self, given: &Given, control: Control<'_>) -> Result<Report, Error> {
         given.check()?;
         let rows = match self.body {
-            Body::Processes(processes) => self.ask(&processes, given, control)?,
+            Body::Asked(cells, patience, _) => self.ask(cells(given), patience, given, control)?,
             Body::Here(measure) => measure(given, control)?,
         };
         let mut report = Report::new(&self.command(), given.seed);
-        for (setting, values) in self.settings.iter().zip(&given.values) {
-            report.option(setting.name, setting.reported(values));
+        for setting in self.settings {
+            report.option(setting.name, setting.reported(given.all(setting.name)));
         }
-        report.option("method", self.method);
+        report.option("method", &*self.words().method);
         subjects::note(&mut report, given.is("compare"));
         (self.describe)(given, &mut report);
         report.rows = rows;
@@ -254,14 +294,14 @@ impl Bench {
 
     fn ask(
         &self,
-        processes: &Processes,
+        mut cells: Vec<Cell>,
+        patience: fn(&Ask) -> Duration,
         given: &Given,
         control: Control<'_>,
     ) -> Result<Vec<Row>, Error> {
-        let mut cells = (processes.cells)(given);
         cells
             .retain(|it| given.only.is_empty() || given.only.iter().any(|name| name == it.subject));
-        let rounds = given.place("rounds").map_or(1, |_| given.of("rounds"));
+        let rounds = given.values.get("rounds").map_or(1, |it| it[0]);
         let once = cells.iter().filter(|it| it.once).count() as u64;
         let all = rounds * (cells.len() as u64 - once) + once;
         control.progress.begin(&self.command(), all);
@@ -272,12 +312,13 @@ impl Bench {
             let places: Vec<usize> = places
                 .filter(|it| cells[*it].once == (round == rounds))
                 .collect();
-            let mut said: Vec<Said> = Vec::new();
-            for wave in waves(&places, &cells, (processes.capacity)(given)) {
+            let mut said: Vec<Heard> = Vec::new();
+            for wave in waves(&places, &cells, (self.capacity)(given)) {
                 let asks: Vec<&Ask> = wave.iter().map(|place| &cells[*place].ask).collect();
                 once::together(
                     &given.program,
                     &asks,
+                    patience,
                     control,
                     |asked, figures: Vec<Figure>| {
                         let cases = figures.iter().map(|it| it.case.clone());
@@ -286,7 +327,7 @@ impl Bench {
                     },
                 )?;
             }
-            for (subject, figure) in (processes.derived)(&said) {
+            for (subject, figure) in (self.derived)(&said) {
                 samples.add(subject, vec![figure]);
             }
             for (subject, figures) in said {
@@ -301,18 +342,11 @@ impl Bench {
 
     /// The tables of a report, without the targets.
     pub fn figures(&self, report: &Report) -> String {
-        let mut text = format!("{}\n", self.filled(self.title, report));
-        for table in self.tables {
-            text += &match *table {
-                Shown::Cases(title, metric, scale, wanted) => {
-                    let table = cases::of_cases(report, metric, scale, wanted);
-                    table.titled(&self.filled(title, report))
-                }
-                Shown::Metrics(title, wanted, columns) => {
-                    let table = cases::of_metrics(report, wanted, columns);
-                    table.titled(&self.filled(title, report))
-                }
-            };
+        let words = self.words();
+        let mut text = format!("{}\n", self.filled(&words.title, report));
+        for shown in &words.tables {
+            let title = self.filled(&shown.title, report);
+            text += &shown.table(report).titled(&title);
         }
         text + &(self.remarks)(report)
     }
@@ -397,12 +431,12 @@ fn ratios(report: &Report) -> Vec<Row> {
 mod tests {
     use super::*;
     use crate::cases::fixture;
-    use crate::measure::once::tests::Twice;
 
     #[test]
     fn waves_are_filled_in_order() {
         let loads = |loads: &[u64]| {
-            let cell = |load: &u64| Cell::of_load("ck", &Twice { number: 1 }, *load);
+            let given = crate::cases::retire::RETIRE.usual("true".into());
+            let cell = |load: &u64| Cell::of(&given, "ck", "push").of_load(*load);
             let cells: Vec<Cell> = loads.iter().map(cell).collect();
             let places: Vec<usize> = (0..cells.len()).collect();
             let waves = waves(&places, &cells, 10).into_iter();
@@ -439,7 +473,7 @@ mod tests {
             let report = bench.run(&given, Control::cancelled()).unwrap();
             report.check().unwrap();
             assert!(report.rows.is_empty(), "{}", bench.name);
-            if matches!(bench.body, Body::Processes(_)) {
+            if matches!(bench.body, Body::Asked(..)) {
                 let error = bench.run(&given, Control::none()).unwrap_err();
                 assert!(
                     error.to_string().contains("measuring process for"),
@@ -465,14 +499,35 @@ mod tests {
     }
 
     #[test]
+    fn words_are_of_measurements_and_each_table_has_columns() {
+        let all = crate::cases::all();
+        for (name, words) in &*WORDS {
+            let bench = all.iter().find(|it| it.name == name);
+            assert!(bench.is_some() || cfg!(not(target_os = "linux")), "{name}");
+            let settings = bench.into_iter().flat_map(|it| it.settings);
+            let mut named: Vec<&str> = settings
+                .filter(|it| !it.option.is_empty())
+                .map(|it| it.name)
+                .collect();
+            named.sort_unstable();
+            assert!(named.is_empty() || words.options.keys().eq(named), "{name}");
+            for it in &words.tables {
+                assert!(it.metric.is_some() == it.columns.is_empty(), "{it:?}");
+                assert!(it.metric.is_some() || it.scale.is_none(), "{it:?}");
+            }
+        }
+    }
+
+    #[test]
     fn tables_of_a_report_are_of_its_own_cases() {
         let value = |case, metric| fixture::report(&[(OURS, case, metric, 7.5)]);
         for bench in crate::cases::all() {
-            let (none, own) = (bench.text(&value("nothing", "nothing")), bench.tables[0]);
+            let none = bench.text(&value("nothing", "nothing"));
             assert!(!none.contains("7.5"), "{none}");
-            if let Shown::Cases(_, metric, scale, wanted) = own
-                && scale == 1.0
-                && wanted("empty")
+            let own = &bench.words().tables[0];
+            if let Some(metric) = own.metric.as_ref()
+                && own.scale.is_none()
+                && own.cases.iter().any(|it| fits(it, "empty"))
             {
                 let text = bench.figures(&value("empty", metric));
                 assert!(text.contains("7.50"), "{text}");

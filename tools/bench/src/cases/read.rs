@@ -6,12 +6,12 @@
 //! sections, another ends them: CPU time of both a section, less the same with plain words; for subjects
 //! whose sections may end on another thread.
 
-use super::plan::{Bench, Body, Given, Shown};
+use super::plan::{Bench, Body, Given};
 use super::setting::{self, Setting};
 use crate::instructions::{self, LoopCase};
-use crate::measure::{clock, order};
+use crate::measure::clock;
 use crate::subjects::held::BARE_HANDED;
-use crate::subjects::pairs::{self, Cell, Rounds};
+use crate::subjects::pairs::{self, Cell};
 use crate::subjects::pool::Pool;
 use crate::subjects::{self, BATCH, Handed, Language, READS_PER_REPIN, ReadCase, Subject};
 use quiescent::{FenceMode, Options};
@@ -29,54 +29,20 @@ const BATCHES: u64 = 50;
 /// The measurement.
 pub static READ: Bench = Bench {
     name: "read",
-    about: "CPU time of a read-side critical section: empty, nested, load, repin, across an await, ended \
-            elsewhere",
     settings: &[
-        setting::compare("Beside every other library in this build"),
-        Setting::flag(
-            "fenced",
-            "Our readers carry the fence, as on systems that have none of the process (built with \
-             --no-default-features --features peers, seize's do as well)",
-        ),
-        Setting::flag("instructions", "Also count instructions, under valgrind"),
-        setting::threads("threads", "1", "Threads that read at once"),
-        setting::rounds(
-            "60",
-            "Rounds over all subjects; 30 or more for figures worth quoting",
-        ),
+        setting::compare(),
+        Setting::flag("fenced"),
+        Setting::flag("instructions"),
+        setting::threads("threads", "1"),
+        setting::rounds("60"),
         // CPU time a cell should take, shared out when there are more threads than CPUs.
-        Setting::count("cell_us", "2000", 1_000_000, "").named(""),
+        Setting::count("cell_us", "2000", 1_000_000).named(""),
     ],
-    method: "thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); \
-             each loop at four places in a cache line; subjects interleaved, order rotated; median, min, max \
-             over rounds; repin is per read; across an await: two polls of a task that is pending once; \
-             ended elsewhere: CPU time of both threads; ratios: medians of this run divided",
     body: Body::Here(measure),
     describe,
     ratios: true,
-    title: "Read side: CPU ns a pair, {threads} thread(s) at once: median [min..max] over rounds; repin per \
-            read; -turns: two domains by turns",
-    tables: &[
-        Shown::Cases("Each pair", METRIC, 1.0, is_case),
-        Shown::Cases(
-            "Our other kinds of readers, over those of the process",
-            "cpu_ns_ratio",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "Instructions a pair, and of a call that retires",
-            instructions::METRIC,
-            1.0,
-            |_| true,
-        ),
-    ],
     ..Bench::USUAL
 };
-
-fn is_case(case: &str) -> bool {
-    case == HANDED || ReadCase::named(case).is_some()
-}
 
 fn measure(given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
     if given.is("instructions") {
@@ -88,26 +54,17 @@ fn measure(given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
     }
     let subjects = subjects::selected(given.is("compare"));
     let pool = Pool::start(given.of("threads") as usize, &subjects)?;
-    let (cells, names) = cells(&subjects);
-    let rounds = Rounds {
-        rounds: given.of("rounds"),
-        seed: given.seed,
-        cell_us: given.of("cell_us"),
-        threads: given.of("threads") as usize,
-    };
-    let samples = pairs::measure(&pool, &cells, rounds, "bench read", control)?;
-    let mut rows = Vec::new();
-    for case in ReadCase::ALL {
-        let of_case = names
-            .iter()
-            .zip(&samples)
-            .filter(|(name, _)| name.is_some_and(|it| it.1 == case));
-        rows.extend(
-            of_case.filter_map(|(name, samples)| {
-                Row::of((*name)?.0, case.name(), METRIC, UNIT, samples)
-            }),
-        );
-    }
+    let cells = cells(&subjects);
+    let (cell_us, threads) = (given.of("cell_us"), given.of("threads"));
+    let jobs = cells
+        .iter()
+        .map(|it| pairs::calibrate(&pool, it.run, cell_us, threads));
+    let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+    let rounds = (given.of("rounds"), given.seed);
+    let samples = pairs::measure(&cells, rounds, "bench read", control, |at| {
+        pool.run(jobs[at])
+    })?;
+    let mut rows = rows(&cells, &samples, &ReadCase::ALL.map(ReadCase::name));
     rows.extend(handed(&subjects, given, control)?);
     if given.is("instructions") && !control.stopped() {
         let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
@@ -123,49 +80,61 @@ fn measure(given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Who a cell is of, and its case; `None` for a bare loop.
-type Name = Option<(&'static str, ReadCase)>;
+/// A row for each of these cases and each cell with a figure.
+fn rows<R>(cells: &[Cell<R>], samples: &[Vec<f64>], cases: &[&str]) -> Vec<Row> {
+    let row = |case: &str, (cell, samples): (&Cell<R>, &Vec<f64>)| {
+        let (subject, of) = cell.name;
+        (of == case).then(|| Row::of(subject, case, METRIC, UNIT, samples))?
+    };
+    let of_case = |case| {
+        cells
+            .iter()
+            .zip(samples)
+            .filter_map(move |it| row(case, it))
+    };
+    cases.iter().flat_map(|case| of_case(*case)).collect()
+}
 
-/// The cells of the subjects and of the bare loops they need, in one rotation, with their names.
-fn cells(subjects: &[Subject]) -> (Vec<Cell>, Vec<Name>) {
-    let (mut cells, mut names, mut bare_cells) = (Vec::new(), Vec::new(), Vec::new());
-    let mut place = 0;
-    for language in [Language::Rust, Language::C] {
-        let wanted = subjects.iter().any(|subject| subject.language == language);
-        let Some(loops) = subjects::bare(language).filter(|_| wanted) else {
-            continue;
-        };
-        for case in ReadCase::ALL
-            .into_iter()
-            .filter(|case| *case == bare_of(*case))
-        {
-            if let Some(run) = loops.of(case) {
-                bare_cells.push((language, case, cells.len()));
-                cells.push(Cell {
-                    place,
-                    run,
-                    bare: None,
-                });
-                names.push(None);
-            }
-        }
-        place += 1;
-    }
-    for subject in subjects {
+/// The cells of the bare loops that these subjects need, and of the subjects, in one rotation.
+fn cells(subjects: &[Subject]) -> Vec<Cell<fn(u64)>> {
+    let bare = [Language::Rust, Language::C]
+        .into_iter()
+        .filter_map(|language| {
+            let wanted = subjects.iter().any(|subject| subject.language == language);
+            Some((language, subjects::bare(language).filter(|_| wanted)?))
+        });
+    let mut cells = Vec::new();
+    let mut bare_cells: Vec<(Language, ReadCase, usize)> = Vec::new();
+    for (place, (language, loops)) in bare.enumerate() {
         for case in ReadCase::ALL {
-            let Some(run) = subject.loops.of(case) else {
+            let Some(run) = loops.of(case).filter(|_| case == bare_of(case)) else {
                 continue;
             };
-            let is_bare = |of: &&(Language, ReadCase, usize)| {
-                (of.0, of.1) == (subject.language, bare_of(case))
-            };
-            let bare = bare_cells.iter().find(is_bare).map(|found| found.2);
-            cells.push(Cell { place, run, bare });
-            names.push(Some((subject.name, case)));
+            bare_cells.push((language, case, cells.len()));
+            let name = ("", case.name());
+            cells.push(Cell {
+                place,
+                name,
+                run,
+                bare: None,
+            });
         }
-        place += 1;
     }
-    (cells, names)
+    let first = cells.last().map_or(0, |it: &Cell<_>| it.place + 1);
+    for (place, subject) in (first..).zip(subjects) {
+        for case in ReadCase::ALL {
+            let wanted = (subject.language, bare_of(case));
+            let bare = bare_cells.iter().find(|it| (it.0, it.1) == wanted);
+            let (name, bare) = ((subject.name, case.name()), bare.map(|it| it.2));
+            cells.extend(subject.loops.of(case).map(|run| Cell {
+                place,
+                name,
+                run,
+                bare,
+            }));
+        }
+    }
+    cells
 }
 
 /// The bare loop of `nested` and `load` is that of `empty`.
@@ -180,29 +149,18 @@ fn bare_of(case: ReadCase) -> ReadCase {
 fn handed(subjects: &[Subject], given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
     let of_subjects = subjects.iter().filter_map(|it| Some((it.name, it.handed?)));
     // What is subtracted is the first.
-    let loops: Vec<(&str, Handed)> = [("", BARE_HANDED)].into_iter().chain(of_subjects).collect();
-    let mut samples = vec![Vec::new(); loops.len()];
-    control.progress.begin(HANDED, given.of("rounds"));
-    for round in 0..given.of("rounds") {
-        let mut raw = vec![0.0; loops.len()];
-        for place in order::round(loops.len(), round, given.seed) {
-            if !control.stopped() {
-                raw[place] = loops[place].1(BATCHES).map_err(Error::Failed)?;
-            }
-        }
-        if control.stopped() {
-            break;
-        }
-        for (samples, ns) in samples.iter_mut().zip(&raw).skip(1) {
-            samples.push((ns - raw[0]).max(0.0));
-        }
-        control.progress.advance(1);
-    }
-    control.progress.end();
-    let rows = loops.iter().zip(&samples);
-    Ok(rows
-        .filter_map(|(of, samples)| Row::of(of.0, HANDED, METRIC, UNIT, samples))
-        .collect())
+    let loops = std::iter::once(("", BARE_HANDED)).chain(of_subjects);
+    let cell = |(place, (subject, run)): (usize, (&'static str, Handed))| Cell {
+        place,
+        name: (subject, HANDED),
+        run,
+        bare: (place > 0).then_some(0),
+    };
+    let cells: Vec<Cell<Handed>> = loops.enumerate().map(cell).collect();
+    let run = |at: usize| (cells[at].run)(BATCHES).map_err(Error::Failed);
+    let rounds = (given.of("rounds"), given.seed);
+    let samples = pairs::measure(&cells, rounds, HANDED, control, run)?;
+    Ok(rows(&cells, &samples, &[HANDED]))
 }
 
 fn describe(_: &Given, report: &mut Report) {

@@ -23,8 +23,6 @@ pub struct Setting {
     pub name: &'static str,
     /// Its name on the command line, without dashes; empty when only callers set it.
     pub option: &'static str,
-    /// Its help.
-    pub about: &'static str,
     /// What follows it, in the help: `N`.
     pub value: &'static str,
     /// How it is written.
@@ -39,16 +37,10 @@ pub struct Setting {
 
 impl Setting {
     /// A number, 1 to `most`.
-    pub const fn count(
-        name: &'static str,
-        default: &'static str,
-        most: u64,
-        about: &'static str,
-    ) -> Self {
+    pub const fn count(name: &'static str, default: &'static str, most: u64) -> Self {
         Setting {
             name,
             option: name,
-            about,
             value: "N",
             kind: Kind::Count,
             default,
@@ -58,42 +50,32 @@ impl Setting {
     }
 
     /// Several numbers.
-    pub const fn counts(
-        name: &'static str,
-        default: &'static str,
-        range: (u64, u64),
-        about: &'static str,
-    ) -> Self {
+    pub const fn counts(name: &'static str, default: &'static str, range: (u64, u64)) -> Self {
         Setting {
             value: "N,…",
             kind: Kind::Counts,
             range,
             advice: ", with commas in between",
-            ..Setting::count(name, default, 1, about)
+            ..Setting::count(name, default, 1)
         }
     }
 
     /// A switch.
-    pub const fn flag(name: &'static str, about: &'static str) -> Self {
+    pub const fn flag(name: &'static str) -> Self {
         Setting {
             kind: Kind::Flag,
             range: (0, 1),
-            ..Setting::count(name, "0", 1, about)
+            ..Setting::count(name, "0", 1)
         }
     }
 
     /// Seconds to an hour, which are `name` in reports, in ms.
-    pub const fn seconds(
-        name: &'static str,
-        option: &'static str,
-        default: &'static str,
-        about: &'static str,
-    ) -> Self {
+    pub const fn seconds(name: &'static str, option: &'static str, default: &'static str) -> Self {
         Setting {
             option,
             value: "S",
             kind: Kind::Seconds,
-            ..Setting::count(name, default, 3_600_000, about)
+            ..Setting::count(name, default, 3_600_000)
         }
     }
 
@@ -158,31 +140,29 @@ impl Setting {
 }
 
 /// `--compare`.
-pub const fn compare(about: &'static str) -> Setting {
-    Setting::flag("compare", about)
+pub const fn compare() -> Setting {
+    Setting::flag("compare")
 }
 
 /// `--rounds`.
-pub const fn rounds(default: &'static str, about: &'static str) -> Setting {
-    Setting::count("rounds", default, 100_000, about)
-        .advice("; 30 or more for figures worth quoting")
+pub const fn rounds(default: &'static str) -> Setting {
+    Setting::count("rounds", default, 100_000).advice("; 30 or more for figures worth quoting")
 }
 
 /// A number of threads.
-pub const fn threads(name: &'static str, default: &'static str, about: &'static str) -> Setting {
-    Setting::count(name, default, MOST_THREADS as u64, about)
+pub const fn threads(name: &'static str, default: &'static str) -> Setting {
+    Setting::count(name, default, MOST_THREADS as u64)
 }
 
 /// `--calls`: as many latencies as a round can keep in memory cheaply.
-pub const fn calls(default: &'static str, about: &'static str) -> Setting {
-    Setting::count("calls", default, 1_000_000, about)
-        .advice("; the 99th percentile needs 100 or more")
+pub const fn calls(default: &'static str) -> Setting {
+    Setting::count("calls", default, 1_000_000).advice("; the 99th percentile needs 100 or more")
 }
 
 /// `--objects`: with more, a library that frees nothing would need more than 64 GiB.
-pub const fn objects(default: &'static str, about: &'static str) -> Setting {
+pub const fn objects(default: &'static str) -> Setting {
     let advice = "; 1000000 or more for figures worth quoting";
-    Setting::count("objects", default, 1_000_000_000, about).advice(advice)
+    Setting::count("objects", default, 1_000_000_000).advice(advice)
 }
 
 /// Milliseconds, to 10 minutes.
@@ -190,9 +170,8 @@ pub const fn milliseconds(
     name: &'static str,
     option: &'static str,
     default: &'static str,
-    about: &'static str,
 ) -> Setting {
-    let setting = Setting::count(name, default, 600_000, about).named(option);
+    let setting = Setting::count(name, default, 600_000).named(option);
     Setting {
         value: "MS",
         ..setting
@@ -206,7 +185,7 @@ mod tests {
 
     #[test]
     fn absurd_values_come_with_a_remedy() {
-        let count = threads("threads", "1", "x");
+        let count = threads("threads", "1");
         for text in [
             "0",
             "1000000000000",
@@ -218,9 +197,9 @@ mod tests {
             assert!(error.contains("give 1 to 1024"), "{text}: {error}");
         }
         assert_eq!((count.parse("1024"), count.usual()), (Ok(1024), vec![1]));
-        let rates = Setting::counts("rates", "0,10", (0, 100), "x");
+        let rates = Setting::counts("rates", "0,10", (0, 100));
         assert_eq!((rates.parse("0"), rates.usual()), (Ok(0), vec![0, 10]));
-        let time = Setting::seconds("ms", "seconds", "0.5", "x");
+        let time = Setting::seconds("ms", "seconds", "0.5");
         assert_eq!((time.parse("20"), time.usual()), (Ok(20_000), vec![500]));
         for text in ["0", "-1", "3601", "NaN", "inf", "soon", ""] {
             let error = time.parse(text).unwrap_err();

@@ -185,18 +185,14 @@ pub(crate) fn owning<P: DeferOwning>(n: u64) {
 /// The loops with no library in them: what is subtracted from instruction counts. Nothing is ever freed.
 struct Bare;
 
-impl Defer for Bare {
+impl Boxed for Bare {
     fn new() -> Self {
         Bare
     }
 
-    fn make(value: u64) -> *mut () {
-        Box::into_raw(Box::new(Block::new(value))).cast()
-    }
-
     #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        used(block as u64);
+    unsafe fn retire<T>(&self, object: *mut T) {
+        used(object as u64);
     }
 }
 

@@ -226,27 +226,30 @@ impl Blocks {
 
     /// Retires what was made: one call after the other.
     pub fn retire(&mut self) {
-        if std::mem::take(&mut self.made) {
-            // SAFETY: blocks of this subject's `make`; `made` is now false, so they are retired once.
-            unsafe { (self.subject.retire)(&self.blocks) };
-        }
+        // SAFETY: blocks of this subject's `make`, once.
+        self.once(|subject, blocks| unsafe { (subject.retire)(blocks) });
     }
 
     /// The same through one function of a known name, for [`crate::instructions`].
     pub(crate) fn retire_counted(&mut self) {
-        if std::mem::take(&mut self.made) {
-            // SAFETY: as in `retire`.
-            unsafe { quiescent_bench_counted(self.subject.retire, &self.blocks) };
-        }
+        // SAFETY: as in `retire`.
+        self.once(|subject, blocks| unsafe { quiescent_bench_counted(subject.retire, blocks) });
     }
 
     /// Retires what was made, and gives how many stamps each call took.
     pub fn stamped(&mut self, took: &mut Vec<u64>) {
         took.clear();
-        if std::mem::take(&mut self.made) {
-            took.resize(self.blocks.len(), 0);
+        self.once(|subject, blocks| {
+            took.resize(blocks.len(), 0);
             // SAFETY: as in `retire`; there is a place for every block.
-            unsafe { (self.subject.stamped)(&self.blocks, took) };
+            unsafe { (subject.stamped)(blocks, took) };
+        });
+    }
+
+    /// What was made, for one that retires it.
+    fn once(&mut self, retire: impl FnOnce(&Deferring, &[*mut ()])) {
+        if std::mem::take(&mut self.made) {
+            retire(&self.subject, &self.blocks);
         }
     }
 }

@@ -5,29 +5,48 @@
 //! beside it.
 
 use crate::deferral::Deferring;
+use crate::measure::figures::Figures;
 use crate::measure::process;
-use crate::measure::threads::Helper;
+use crate::measure::threads::{Helper, Steps};
 use crate::subjects::{self, Counters};
 use quiescent_report::rows::Figure;
 use std::time::Duration;
 
 /// How long a library may go on after the last object is reclaimed before it counts as at rest.
-const CALM: Duration = Duration::from_millis(300);
+pub const CALM: Duration = Duration::from_millis(300);
 
 /// What a library counted about itself.
-pub fn counted(case: &str, change: Counters) -> [Figure; 3] {
-    [
-        ("grace_periods", change.grace_periods),
-        ("scans", change.scans),
-        ("fences", change.fences),
-    ]
-    .map(|(metric, count)| Figure::new(case, metric, metric, count as f64))
+pub fn counted(figures: &mut Figures, change: Counters) {
+    figures.count("grace_periods", "grace_periods", change.grace_periods);
+    figures.count("scans", "scans", change.scans);
+    figures.count("fences", "fences", change.fences);
 }
 
 /// A library's counters, if it has some.
 pub fn counters(subject: &Deferring) -> Option<Counters> {
     let counters = subjects::named(subject.name)?.waiting?.counters?;
     Some(counters())
+}
+
+/// What the other threads of this process do in so long, with so many of them the program's own, asleep.
+pub fn quiet(figures: &mut Figures, rest: Duration, own: u64) {
+    let others = || {
+        let mut all = process::threads();
+        all.retain(|thread| *thread != process::this_thread());
+        all
+    };
+    let before = process::voluntary_switches(&others());
+    std::thread::sleep(rest);
+    let others = others();
+    let wakeups = process::voluntary_switches(&others).saturating_sub(before);
+    let timers = process::armed_timers() + process::sleep_with_limit(&others);
+    figures.count("wakeups", "wake-ups", wakeups);
+    figures.count("timers", "timers", timers);
+    figures.count(
+        "threads",
+        "threads",
+        (others.len() as u64).saturating_sub(own),
+    );
 }
 
 /// Has a thread retire `objects` (0: it only attaches) and settles; then, with that thread still there but
@@ -41,7 +60,7 @@ pub fn watch(
     rest: Duration,
     case: &str,
 ) -> Result<Vec<Figure>, String> {
-    let (producer, number) = Helper::start("producer", move |steps| {
+    let (producer, ()) = Helper::start("producer", move |steps: &Steps| {
         (subject.attach)();
         if objects > 0 {
             (subject.all_in)(objects);
@@ -50,33 +69,19 @@ pub fn watch(
             }
             (subject.finish)();
         }
-        steps.next(process::this_thread());
+        steps.next(());
         (subject.detach)();
     })?;
     if objects > 0 {
         (subject.settle)();
     }
     std::thread::sleep(CALM);
-    // All threads but this one: the producer sleeps, the rest are the library's.
-    let this = process::this_thread();
-    let others = || -> Vec<u32> {
-        let all = process::threads().into_iter();
-        all.filter(|thread| *thread != this).collect()
-    };
-    let (before, counters_before) = (process::voluntary_switches(&others()), counters(&subject));
-    std::thread::sleep(rest);
-    let others = others();
-    let wakeups = process::voluntary_switches(&others).saturating_sub(before);
-    let timers = process::armed_timers() + process::sleep_with_limit(&others);
-    let threads = others.iter().filter(|thread| **thread != number).count();
-    let mut figures = vec![
-        Figure::new(case, "wakeups", "wake-ups", wakeups as f64),
-        Figure::new(case, "timers", "timers", timers as f64),
-        Figure::new(case, "threads", "threads", threads as f64),
-    ];
-    if let Some((after, before)) = counters(&subject).zip(counters_before) {
-        figures.extend(counted(case, after.since(before)));
+    let before = counters(&subject);
+    let mut figures = Figures::of(case);
+    quiet(&mut figures, rest, 1);
+    if let Some((after, before)) = counters(&subject).zip(before) {
+        counted(&mut figures, after.since(before));
     }
     producer.end()?;
-    Ok(figures)
+    Ok(figures.all)
 }

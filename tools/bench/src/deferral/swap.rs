@@ -17,7 +17,6 @@ use super::{Beside, TURNS_A_LOOK};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::{Peer, Word, turn, used};
 use quiescent::Weigh as _;
-use serde::{Deserialize, Serialize};
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -25,8 +24,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// What is in the cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// 64 bytes, nothing to drop.
     Block,
@@ -57,8 +55,7 @@ impl Content {
 }
 
 /// Where a value is retired that was read in a section.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// After the section.
     Outside,

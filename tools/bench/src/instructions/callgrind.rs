@@ -1,9 +1,9 @@
 //! Runs tools, and reads what callgrind says.
 //!
-//! Two ways to count: the total of a whole process, from callgrind's closing words; or what happened between
-//! the beginning and the end of one function (`--toggle-collect`, in the thread that runs it), less what its
-//! calls into the allocator took, from the call records of callgrind's output file (callgrind manual,
-//! "Callgrind Format Specification").
+//! Two ways to count: the total of a whole process; or what happened between the beginning and the end of
+//! one function (`--toggle-collect`, in the thread that runs it), less what its calls into the allocator
+//! took, from the call records. Both are in callgrind's output file (callgrind manual, "Callgrind Format
+//! Specification").
 
 use quiescent_report::Error;
 use std::io::ErrorKind;
@@ -12,39 +12,16 @@ use std::process::Command;
 
 const INSTALL: &str = "apt-get install valgrind";
 
-/// Instructions of a whole process that runs a loop.
+/// Instructions of a process that runs a loop: all; or those inside a function, without the allocator's.
 ///
 /// # Errors
 /// [`Error::Failed`] when valgrind is missing or fails, or says something else than expected.
-pub(super) fn whole_process(
+pub(super) fn count(
     program: &Path,
     name: &str,
     case: &str,
     turns: u64,
-) -> Result<u64, Error> {
-    let said = callgrind(
-        program,
-        name,
-        case,
-        turns,
-        &["--callgrind-out-file=/dev/null"],
-    )?;
-    collected(&said).ok_or_else(|| {
-        let why = format!("no line `Collected :` in `{}`", said.trim());
-        unexpected(name, case, &why)
-    })
-}
-
-/// Instructions inside `function` of a process that runs a loop, without those inside the allocator.
-///
-/// # Errors
-/// As [`whole_process`].
-pub(super) fn inside(
-    program: &Path,
-    name: &str,
-    case: &str,
-    turns: u64,
-    function: &str,
+    inside: Option<&str>,
 ) -> Result<u64, Error> {
     let file = format!(
         "quiescent-{}-{name}-{}-{turns}.callgrind",
@@ -53,15 +30,15 @@ pub(super) fn inside(
     );
     let file = std::env::temp_dir().join(file);
     let out = format!("--callgrind-out-file={}", file.display());
-    let toggle = format!("--toggle-collect={function}");
-    let plain = ["--compress-strings=no", "--compress-pos=no"];
-    let ran = callgrind(
-        program,
-        name,
-        case,
-        turns,
-        &[&out, &toggle, plain[0], plain[1]],
-    );
+    let program = program.display().to_string();
+    let turns = turns.to_string();
+    let toggle = inside.map(|function| format!("--toggle-collect={function}"));
+    let mut arguments = vec!["--tool=callgrind", &out];
+    arguments.extend(["--compress-strings=no", "--compress-pos=no"]);
+    arguments.extend(toggle.as_deref());
+    arguments.extend([&program, "internal", "loop", "--subject", name]);
+    arguments.extend(["--case", case, "--turns", &turns]);
+    let ran = tool("valgrind", &arguments, INSTALL);
     let read = std::fs::read_to_string(&file);
     // It may not be there, when valgrind failed.
     let _ = std::fs::remove_file(&file);
@@ -70,41 +47,24 @@ pub(super) fn inside(
         let remedy = "is the folder for temporary files (TMPDIR) writable?";
         Error::failed(file.display(), why, remedy)
     })?;
-    without_allocator(&text)
-        .filter(|count| *count > 0)
-        .ok_or_else(|| unexpected(name, case, &format!("nothing was counted in {function}")))
+    let count = match inside {
+        Some(_) => without_allocator(&text),
+        None => total(&text),
+    };
+    count.filter(|count| *count > 0).ok_or_else(|| {
+        let what = format!("valgrind over {name}, {case}");
+        Error::failed(
+            what,
+            "nothing was counted",
+            "is this callgrind newer than 3.19?",
+        )
+    })
 }
 
-fn unexpected(name: &str, case: &str, why: &str) -> Error {
-    let what = format!("valgrind over {name}, {case}");
-    Error::failed(what, why, "is this callgrind newer than 3.19?")
-}
-
-fn callgrind(
-    program: &Path,
-    name: &str,
-    case: &str,
-    turns: u64,
-    more: &[&str],
-) -> Result<String, Error> {
-    let program = program.display().to_string();
-    let turns = turns.to_string();
-    let mut arguments = vec!["--tool=callgrind"];
-    arguments.extend(more);
-    arguments.extend([&program, "internal", "loop", "--subject", name]);
-    arguments.extend(["--case", case, "--turns", &turns]);
-    Ok(tool("valgrind", &arguments, INSTALL)?.1)
-}
-
-/// The total in callgrind's closing words: `==1234== Collected : 567`.
-fn collected(said: &str) -> Option<u64> {
-    let line = said.lines().find(|line| line.contains("Collected :"))?;
-    line.rsplit(':')
-        .next()?
-        .split_whitespace()
-        .next()?
-        .parse()
-        .ok()
+/// All that was counted.
+fn total(text: &str) -> Option<u64> {
+    let figure = text.lines().find_map(|line| line.strip_prefix("totals:"))?;
+    figure.trim().parse().ok()
 }
 
 /// The allocator's functions, as its callers name them.
@@ -130,7 +90,7 @@ fn is_allocator(function: &str) -> bool {
 /// figure is what it took, everything below it included. Calls of the allocator into itself stay within its
 /// object; they are part of a call into it that was subtracted already.
 fn without_allocator(text: &str) -> Option<u64> {
-    let (mut total, mut inside) = (None, 0);
+    let mut inside = 0;
     let (mut to_another_object, mut into_allocator) = (false, false);
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -144,11 +104,9 @@ fn without_allocator(text: &str) -> Option<u64> {
                 inside += cost.parse::<u64>().ok()?;
             }
             (to_another_object, into_allocator) = (false, false);
-        } else if let Some(figure) = line.strip_prefix("totals:") {
-            total = figure.trim().parse::<u64>().ok();
         }
     }
-    total?.checked_sub(inside)
+    total(text)?.checked_sub(inside)
 }
 
 /// Runs a tool to its end; what it wrote to standard output and standard error.
@@ -179,13 +137,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn callgrinds_closing_words() {
-        let said = "==7== Callgrind\n==7== Events    : Ir\n==7== Collected : 123456\n==7==\n";
-        assert_eq!(collected(said), Some(123_456));
-        assert_eq!(collected("==7== nothing"), None);
-    }
-
-    #[test]
     fn calls_into_the_allocator_are_left_out_once() {
         let text = "events: Ir\n\nob=/bin/x\nfl=a.rs\nfn=retire\n10 400\n\
                     cfn=helper\ncalls=2 7\n11 60\n\
@@ -194,7 +145,10 @@ mod tests {
                     fn=helper\n7 60\n\n\
                     ob=/lib/libc.so.6\nfn=free\n0 100\ncfn=malloc'2\ncalls=9 0\n0 200\n\n\
                     fn=malloc'2\n0 200\n\ntotals: 785\n";
-        assert_eq!(without_allocator(text), Some(485));
+        assert_eq!(
+            (total(text), without_allocator(text)),
+            (Some(785), Some(485))
+        );
         assert_eq!(without_allocator("events: Ir\n"), None);
         assert_eq!(
             without_allocator("totals: 1\ncob=x\ncfn=free\ncalls=1 0\n0 2\n"),

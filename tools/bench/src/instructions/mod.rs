@@ -23,6 +23,7 @@ mod callgrind;
 mod probes;
 
 use crate::deferral::{self, Blocks, Deferring};
+use crate::measure::threads::{Helper, Steps};
 use crate::peers;
 use crate::subjects::{self, Language, Loops, ReadCase};
 use callgrind::tool;
@@ -32,7 +33,8 @@ use quiescent_report::{Control, Error, Report, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 /// The metric of the rows.
 pub const METRIC: &str = "instructions";
@@ -106,11 +108,13 @@ impl LoopCase {
     fn bare(self) -> Self {
         match self {
             LoopCase::Read(ReadCase::Repin) => self,
-            LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => {
-                LoopCase::Read(ReadCase::Empty)
-            }
-            LoopCase::Push | LoopCase::PushOnly | LoopCase::PushFunction => LoopCase::Push,
+            _ if self.retires() => LoopCase::Push,
+            _ => LoopCase::Read(ReadCase::Empty),
         }
+    }
+
+    fn retires(self) -> bool {
+        (LoopCase::Push..=LoopCase::PushFunction).contains(&self)
     }
 
     fn unit(self) -> &'static str {
@@ -121,10 +125,7 @@ impl LoopCase {
     }
 
     fn turns(self) -> [u64; 2] {
-        match self {
-            LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => TURNS,
-            LoopCase::Push | LoopCase::PushOnly | LoopCase::PushFunction => PUSHES,
-        }
+        if self.retires() { PUSHES } else { TURNS }
     }
 
     /// The language of a subject in this case; `None` when it is not measured in it.
@@ -135,17 +136,13 @@ impl LoopCase {
                 subject.map(|subject| subject.language)
             }
             LoopCase::Push => deferral::named(name).map(|subject| subject.language),
-            LoopCase::PushOnly | LoopCase::PushFunction | LoopCase::Sync | LoopCase::SyncBeside => {
-                (name == OURS).then_some(Language::Rust)
-            }
+            _ => (name == OURS).then_some(Language::Rust),
         }
     }
 }
 
 /// A loop to be counted: the name that `internal loop --subject` knows, and a case.
 type Counted = (&'static str, LoopCase);
-
-const LANGUAGES: [Language; 2] = [Language::Rust, Language::C];
 
 fn bare_name(language: Language) -> &'static str {
     match language {
@@ -154,12 +151,15 @@ fn bare_name(language: Language) -> &'static str {
     }
 }
 
+fn language_of_bare(name: &str) -> Option<Language> {
+    let mut languages = [Language::Rust, Language::C].into_iter();
+    languages.find(|language| bare_name(*language) == name)
+}
+
 /// The read loops of a name that `internal loop --subject` knows, after attaching this thread.
 fn loops_named(name: &str) -> Option<Loops> {
-    for language in LANGUAGES {
-        if name == bare_name(language) {
-            return subjects::bare(language);
-        }
+    if let Some(language) = language_of_bare(name) {
+        return subjects::bare(language);
     }
     let subject = subjects::named(name)?;
     (subject.attach)();
@@ -168,10 +168,8 @@ fn loops_named(name: &str) -> Option<Loops> {
 
 /// The same for `push`.
 fn deferring_named(name: &str) -> Option<Deferring> {
-    for language in LANGUAGES {
-        if name == bare_name(language) {
-            return deferral::bare(language);
-        }
+    if let Some(language) = language_of_bare(name) {
+        return deferral::bare(language);
     }
     let subject = deferral::named(name)?;
     (subject.attach)();
@@ -206,7 +204,7 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
         }
         LoopCase::Sync | LoopCase::SyncBeside => {
             loops_named(name).ok_or_else(unknown)?;
-            synchronize(turns, case == LoopCase::SyncBeside);
+            synchronize(turns, case == LoopCase::SyncBeside).map_err(Error::Failed)?;
         }
         LoopCase::Push | LoopCase::PushOnly | LoopCase::PushFunction => {
             let mut subject = deferring_named(name).ok_or_else(unknown)?;
@@ -228,23 +226,18 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
 }
 
 /// Waits for grace periods, alone or beside a thread that sleeps.
-fn synchronize(turns: u64, beside: bool) {
+fn synchronize(turns: u64, beside: bool) -> Result<(), String> {
     let register = || drop(quiescent::read_lock());
     register();
-    std::thread::scope(|scope| {
-        let (end, ended) = mpsc::channel::<()>();
-        if beside {
-            let (ready, is_ready) = mpsc::channel();
-            scope.spawn(move || {
-                register();
-                ready.send(()).expect("the main thread waits for it");
-                let _ = ended.recv(); // until `end` is gone
-            });
-            is_ready.recv().expect("sent once it is registered");
-        }
-        (0..turns).for_each(|_| quiescent::synchronize());
-        drop(end);
-    });
+    let sleeps = move |steps: &Steps| {
+        register();
+        steps.next(());
+    };
+    let other = beside
+        .then(|| Helper::start("beside", sleeps))
+        .transpose()?;
+    (0..turns).for_each(|_| quiescent::synchronize());
+    other.map_or(Ok(()), |(other, ())| other.end())
 }
 
 /// Whether valgrind can be run here.
@@ -290,33 +283,24 @@ pub(crate) fn rows(
     control: Control<'_>,
 ) -> Result<Vec<Row>, Error> {
     check_valgrind()?;
-    let mut todo: Vec<Counted> = Vec::new();
-    for &case in cases {
-        for name in names {
-            if let Some(language) = case.language(name) {
-                let bare = (bare_name(language), case.bare());
-                todo.extend([bare, (*name, case)]);
-            }
-        }
-    }
+    let each = |case: &LoopCase| {
+        let case = *case;
+        let of = move |name: &&'static str| {
+            let bare = bare_name(case.language(name)?);
+            Some([(*name, case), (bare, case.bare())])
+        };
+        names.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let wanted: Vec<[Counted; 2]> = cases.iter().flat_map(each).collect();
+    let mut todo = wanted.concat();
     todo.sort_unstable();
     todo.dedup();
     let counts = count_all(program, &todo, control)?;
-    let mut rows = Vec::new();
-    for &case in cases {
-        for name in names {
-            let Some(language) = case.language(name) else {
-                continue;
-            };
-            let bare = counts.get(&(bare_name(language), case.bare()));
-            let own = counts.get(&(*name, case));
-            let cost = own.zip(bare).map(|(own, bare)| thousandths(own - bare));
-            rows.extend(
-                cost.and_then(|cost| Row::single(name, case.name(), METRIC, case.unit(), cost)),
-            );
-        }
-    }
-    Ok(rows)
+    let row = |[own, bare]: [Counted; 2]| {
+        let cost = thousandths(counts.get(&own)? - counts.get(&bare)?);
+        Row::single(own.0, own.1.name(), METRIC, own.1.unit(), cost)
+    };
+    Ok(wanted.into_iter().filter_map(row).collect())
 }
 
 /// Rounded to thousandths: what a first turn did differently, spread over the others, is below that.
@@ -332,66 +316,43 @@ fn count_all(
     control: Control<'_>,
 ) -> Result<BTreeMap<Counted, f64>, Error> {
     let next = AtomicUsize::new(0);
-    let counts = Mutex::new(BTreeMap::new());
-    let failure = Mutex::new(None);
-    let done = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(&counted), false) = (todo.get(index), unlocked(&failure).is_some()) else {
-                break;
-            };
-            match count_a_turn(program, counted) {
-                Ok(count) => {
-                    unlocked(&counts).insert(counted, count);
-                }
-                Err(error) => *unlocked(&failure) = Some(error),
+    let (say, said) = channel();
+    let work = |say: Sender<(Counted, Result<f64, Error>)>| {
+        while let Some(&counted) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if say.send((counted, count_a_turn(program, counted))).is_err() {
+                break; // stopped, or another failed
             }
-            done.fetch_add(1, Ordering::Relaxed);
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
     control.progress.begin("instructions", todo.len() as u64);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers.min(todo.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut shown = 0;
-        while threads.iter().any(|thread| !thread.is_finished()) {
-            if control.stopped() {
-                next.store(todo.len(), Ordering::Relaxed);
-            }
-            let now = done.load(Ordering::Relaxed);
-            control.progress.advance((now - shown) as u64);
-            shown = now;
-            std::thread::sleep(std::time::Duration::from_millis(20));
+    let counts = std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let (work, say) = (&work, say.clone());
+            scope.spawn(move || work(say));
         }
+        drop(say);
+        let mut counts = BTreeMap::new();
+        while !control.stopped() {
+            match said.recv_timeout(Duration::from_millis(20)) {
+                Ok((counted, count)) => _ = counts.insert(counted, count?),
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            control.progress.advance(1);
+        }
+        drop(said);
+        Ok(counts)
     });
     control.progress.end();
-    if let Some(error) = unlocked(&failure).take()
-        && !control.stopped()
-    {
-        return Err(error);
-    }
-    let counts = std::mem::take(&mut *unlocked(&counts));
-    Ok(counts)
-}
-
-fn unlocked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    counts
 }
 
 fn count_a_turn(program: &Path, counted: Counted) -> Result<f64, Error> {
     let (name, case) = counted;
     let [few, many] = case.turns();
-    let count = |turns| match case {
-        LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => {
-            callgrind::whole_process(program, name, case.name(), turns)
-        }
-        _ => callgrind::inside(program, name, case.name(), turns, deferral::COUNTED),
-    };
+    let inside = case.retires().then_some(deferral::COUNTED);
+    let count = |turns| callgrind::count(program, name, case.name(), turns, inside);
     let (first, second) = (count(few)?, count(many)?);
     Ok((second as f64 - first as f64) / (many - few) as f64)
 }
@@ -402,7 +363,8 @@ fn count_a_turn(program: &Path, counted: Counted) -> Result<f64, Error> {
 /// [`Error::Failed`] when objdump is missing or fails, or a probe is not in `program`.
 pub fn disassembly(program: &Path) -> Result<String, Error> {
     let mut text = String::new();
-    for (probe, _address) in std::hint::black_box(probes::all()) {
+    std::hint::black_box(probes::addresses());
+    for probe in probes::NAMES {
         let symbol = format!("--disassemble={probe}");
         let program = program.display().to_string();
         let arguments = ["-d", "--no-show-raw-insn", &symbol, &program];

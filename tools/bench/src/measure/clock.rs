@@ -22,6 +22,13 @@ pub fn sleep_until(ns: u64) {
     }
 }
 
+/// How long something takes by the monotonic clock, which is read once more for that: in µs.
+pub fn us(what: impl FnOnce()) -> f64 {
+    let begin = Instant::now();
+    what();
+    begin.elapsed().as_nanos() as f64 / 1_000.0
+}
+
 /// A cheap time stamp, the same on all CPUs (the processor's counter on x86-64, monotonic ns elsewhere).
 /// `shims/loops.h` `qb_stamp` is the same for C.
 #[inline(always)]

@@ -2,6 +2,7 @@
 //! here knows a subject or a case.
 
 pub mod clock;
+pub mod figures;
 pub mod freed;
 pub mod once;
 pub mod order;

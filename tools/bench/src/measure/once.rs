@@ -1,4 +1,5 @@
-//! Processes that measure once: they get a [`Question`] as an argument, print one line of JSON, and end.
+//! Processes that measure once: they get a question ([`Ask`]) as an argument, print one line of JSON, and
+//! end.
 //!
 //! There is a fresh process for each subject, case and round, because peak memory is a property of a whole
 //! process, and because a library's worker thread and an allocator's pools must not be inherited from the
@@ -7,9 +8,8 @@
 
 use quiescent_report::rows::Figure;
 use quiescent_report::{Control, Error};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -17,18 +17,47 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// A question to a measuring process: one case of one subject, once.
-pub trait Question: Serialize + DeserializeOwned {
-    /// The name of this kind of question; no two kinds have the same.
-    const KIND: &'static str;
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// `bench NAME`.
+    pub bench: String,
+    /// Who.
+    pub subject: String,
+    /// What: a name that the measurement knows; most are those of reports.
+    pub case: String,
+    /// The values of its settings, and what else it needs, by name.
+    pub numbers: BTreeMap<String, Vec<u64>>,
+}
 
-    /// The time that a slow library takes on a busy machine, several times over.
-    fn patience(&self) -> Duration;
-
-    /// Measures, in the process that was asked.
+impl Ask {
+    /// A number.
     ///
-    /// # Errors
-    /// A text with the reason and the remedy.
-    fn measure(&self) -> Result<Vec<Figure>, String>;
+    /// # Panics
+    /// When the question has none of this name.
+    pub fn of(&self, name: &str) -> u64 {
+        self.all(name)[0]
+    }
+
+    /// All numbers of this name.
+    ///
+    /// # Panics
+    /// As [`Ask::of`].
+    pub fn all(&self, name: &str) -> &[u64] {
+        let found = self.numbers.get(name).filter(|it| !it.is_empty());
+        found.unwrap_or_else(|| panic!("a question to `bench {}` needs {name}", self.bench))
+    }
+
+    /// A number of milliseconds.
+    pub(crate) fn ms(&self, name: &str) -> Duration {
+        Duration::from_millis(self.of(name))
+    }
+
+    /// The arguments that ask it.
+    fn arguments(&self) -> Vec<String> {
+        let json = serde_json::to_string(self).expect("numbers and words always serialise");
+        let words = WORDS.into_iter().map(String::from);
+        words.chain([json]).collect()
+    }
 }
 
 /// The words before it. The command line looks for them before anything else: a parser of options would weigh
@@ -38,52 +67,8 @@ pub const WORDS: [&str; 2] = ["internal", "measure"];
 /// Added to the patience of every question: what starting and ending a process may take.
 const SPARE: Duration = Duration::from_secs(30);
 
-/// A question that is ready to be asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    json: String,
-    patience: Duration,
-}
-
-impl Ask {
-    /// Asks this.
-    pub fn of<Q: Question>(question: &Q) -> Self {
-        Ask {
-            json: serde_json::json!({ Q::KIND: question }).to_string(),
-            patience: question.patience() + SPARE,
-        }
-    }
-
-    /// The arguments that ask it.
-    fn arguments(&self) -> Vec<String> {
-        let words = WORDS.into_iter().map(String::from);
-        words.chain([self.json.clone()]).collect()
-    }
-}
-
-/// A kind of question, for [`serve`]: its name, and how it is answered.
-pub type Kind = (&'static str, fn(Value) -> Result<Vec<Figure>, String>);
-
-/// This kind of question.
-pub const fn kind<Q: Question>() -> Kind {
-    (Q::KIND, answer::<Q>)
-}
-
-fn answer<Q: Question>(question: Value) -> Result<Vec<Figure>, String> {
-    let question: Q = serde_json::from_value(question)
-        .map_err(|why| format!("not a question of the kind `{}`: {why}", Q::KIND))?;
-    question.measure()
-}
-
-/// What such a process says: its figures, or why there are none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Said {
-    /// What was measured.
-    Figures(Vec<Figure>),
-    /// The reason and the remedy.
-    Failed(String),
-}
+/// What such a process says: its figures, or the reason why there are none and the remedy.
+pub type Said = Result<Vec<Figure>, String>;
 
 /// How often the parent looks whether it was stopped. It sleeps in between, since what runs is being
 /// measured.
@@ -102,8 +87,9 @@ impl Once {
     ///
     /// # Errors
     /// [`Error::Failed`] when it cannot be started.
-    pub fn start(program: &Path, ask: &Ask) -> Result<Self, Error> {
-        Self::launch(program, &ask.arguments(), &ask.json, ask.patience)
+    pub fn start(program: &Path, ask: &Ask, patience: Duration) -> Result<Self, Error> {
+        let arguments = ask.arguments();
+        Self::launch(program, &arguments, &arguments[2], patience + SPARE)
     }
 
     fn launch(
@@ -151,9 +137,9 @@ impl Once {
         };
         let status = self.process.wait().map_err(|why| self.failed(why))?;
         let said = String::from_utf8_lossy(&said);
-        match serde_json::from_str(&said) {
-            Ok(Said::Figures(figures)) => Ok(Some(figures)),
-            Ok(Said::Failed(why)) => Err(Error::Failed(format!("{}: {why}", self.name))),
+        match serde_json::from_str::<Said>(&said) {
+            Ok(Ok(figures)) => Ok(Some(figures)),
+            Ok(Err(why)) => Err(Error::Failed(format!("{}: {why}", self.name))),
             Err(_) => Err(self.failed(format!("it ended ({status}) and said `{}`", said.trim()))),
         }
     }
@@ -163,7 +149,8 @@ impl Once {
     }
 }
 
-/// Has processes measure at the same time; `take` gets the place of each question in `asks`, and its figures.
+/// Has processes measure at the same time, with so much patience each; `take` gets the place of each question
+/// in `asks`, and its figures.
 /// When stopped, the rest is left out.
 ///
 /// # Errors
@@ -171,13 +158,15 @@ impl Once {
 pub fn together(
     program: &Path,
     asks: &[&Ask],
+    patience: fn(&Ask) -> Duration,
     control: Control<'_>,
     mut take: impl FnMut(usize, Vec<Figure>),
 ) -> Result<(), Error> {
     if control.stopped() {
         return Ok(());
     }
-    let running = asks.iter().map(|ask| Once::start(program, ask));
+    let start = |ask: &&Ask| Once::start(program, ask, patience(ask));
+    let running = asks.iter().map(start);
     let running: Vec<Once> = running.collect::<Result<_, _>>()?;
     for (place, process) in running.into_iter().enumerate() {
         let Some(figures) = process.wait(control)? else {
@@ -208,37 +197,31 @@ impl Drop for Once {
     }
 }
 
-/// The other side: measures what the last argument asks, one of these kinds of questions, prints it, and
-/// gives the exit code. Ctrl-C is for the parent, so it is ignored here.
-pub fn serve(ask: &str, kinds: &[Kind]) -> u8 {
+/// How a question is answered.
+pub type Answer = fn(&Ask) -> Said;
+
+/// The other side: measures what the last argument asks, prints it, and gives the exit code. Ctrl-C is for
+/// the parent, so it is ignored here.
+pub fn serve(ask: &str, answer: Answer) -> u8 {
     #[cfg(unix)]
     // SAFETY: ignoring a signal touches no memory.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
     }
-    let said = match asked(ask, kinds) {
-        Ok(figures) => Said::Figures(figures),
-        Err(why) => Said::Failed(why),
-    };
+    let said = asked(ask, answer);
     let line = serde_json::to_string(&said).expect("numbers and words always serialise");
     // A parent that was interrupted does not read it.
     _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{line}\n"));
-    u8::from(matches!(said, Said::Failed(_)))
+    u8::from(said.is_err())
 }
 
-fn asked(ask: &str, kinds: &[Kind]) -> Result<Vec<Figure>, String> {
-    let not = |why: &dyn std::fmt::Display| format!("not a question: `{ask}` ({why})");
-    let all: Map<String, Value> = serde_json::from_str(ask).map_err(|why| not(&why))?;
-    let Some((name, question)) = all.into_iter().next() else {
-        return Err(not(&"it is empty"));
-    };
-    let kind = kinds.iter().find(|it| it.0 == name);
-    let (_, answer) = kind.ok_or_else(|| not(&"no such kind"))?;
-    answer(question)
+fn asked(ask: &str, answer: Answer) -> Said {
+    let question = serde_json::from_str(ask);
+    answer(&question.map_err(|why| format!("not a question: `{ask}` ({why})"))?)
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
@@ -254,7 +237,7 @@ pub(crate) mod tests {
 
     #[test]
     fn figures_come_back() {
-        let said = Said::Figures(vec![Figure::new("push", "cpu_ns", "ns", 1.5)]);
+        let said: Said = Ok(vec![Figure::new("push", "cpu_ns", "ns", 1.5)]);
         let script = format!("echo '{}'", serde_json::to_string(&said).unwrap());
         let figures = says(&script, LONG, false).unwrap().unwrap();
         assert_eq!(figures[0].value, 1.5);
@@ -263,7 +246,7 @@ pub(crate) mod tests {
     #[test]
     fn every_other_end_is_an_error_that_names_it() {
         for (script, words) in [
-            ("echo '{\"failed\":\"no room; make some\"}'", "make some"),
+            ("echo '{\"Err\":\"no room; make some\"}'", "make some"),
             ("exit 3", "exit status: 3"),
             ("echo nonsense", "nonsense"),
         ] {
@@ -279,42 +262,31 @@ pub(crate) mod tests {
         assert!(missing.to_string().contains("/nowhere/x"));
     }
 
-    #[derive(Serialize, Deserialize)]
-    pub(crate) struct Twice {
-        pub(crate) number: u32,
-    }
-
-    impl Question for Twice {
-        const KIND: &'static str = "twice";
-
-        fn patience(&self) -> Duration {
-            LONG
-        }
-
-        fn measure(&self) -> Result<Vec<Figure>, String> {
-            let twice = f64::from(2 * self.number);
-            Ok(vec![Figure::new("twice", "number", "numbers", twice)])
-        }
-    }
-
     #[test]
     fn questions_there_and_back() {
-        let ask = Ask::of(&Twice { number: 7 });
+        let ask = Ask {
+            bench: "mixed".into(),
+            subject: "ck".into(),
+            case: "twice".into(),
+            numbers: BTreeMap::from([("n".into(), vec![7, 8])]),
+        };
+        let twice: Answer = |ask| {
+            assert_eq!(ask.all("n"), [7, 8]);
+            let twice = 2.0 * ask.of("n") as f64;
+            Ok(vec![Figure::new(&ask.case, "number", "numbers", twice)])
+        };
         let [first, second, text] = &ask.arguments()[..] else {
             panic!("three words");
         };
         assert_eq!([first.as_str(), second.as_str()], WORDS);
-        let kinds = [kind::<Twice>()];
-        assert_eq!(asked(text, &kinds).unwrap()[0].value, 14.0);
-        for (wrong, words) in [
-            ("not JSON", "not a question"),
-            ("{}", "empty"),
-            (r#"{"thrice":{}}"#, "no such kind"),
-            (r#"{"twice":{"number":-1}}"#, "of the kind `twice`"),
-        ] {
-            let why = asked(wrong, &kinds).unwrap_err();
-            assert!(why.contains(words), "{why}");
-            assert_eq!(serve(wrong, &kinds), 1);
+        assert_eq!(asked(text, twice).unwrap()[0].value, 14.0);
+        for wrong in ["not JSON", "{}", r#"{"bench":"mixed"}"#] {
+            let why = asked(wrong, twice).unwrap_err();
+            assert!(
+                why.contains("not a question") && why.contains(wrong),
+                "{why}"
+            );
+            assert_eq!(serve(wrong, twice), 1);
         }
     }
 

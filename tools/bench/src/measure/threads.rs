@@ -5,9 +5,9 @@
 //! measurement: a library that leaves its work to the end must not look cheap.
 
 use crate::measure::clock;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the threads did.
 #[derive(Debug)]
@@ -18,6 +18,13 @@ pub struct Ran<T> {
     pub cpu_ns: u64,
     /// Time that passed.
     pub wall_ns: u64,
+}
+
+impl<T> Ran<T> {
+    /// A rate of so many in that time.
+    pub fn per_second(&self, count: u64) -> f64 {
+        count as f64 * 1e9 / self.wall_ns.max(1) as f64
+    }
 }
 
 /// What a thread does for the library that it measures.
@@ -42,52 +49,70 @@ pub fn spawn<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, String> {
     let thread = Builder::new().name(name.into()).spawn(body);
-    thread.map_err(|why| {
-        format!("cannot start a thread: {why}; raise the limit (ulimit -u, pids.max)")
-    })
+    thread.map_err(no_thread)
 }
 
-/// A thread that does a step when it is asked to, and sleeps in between.
+/// A thread that does a step when it gets an order, and sleeps in between.
 #[derive(Debug)]
-pub struct Helper<T = ()> {
-    go: Sender<()>,
+pub struct Helper<T = (), O = ()> {
+    orders: Sender<O>,
     said: Receiver<T>,
     thread: JoinHandle<()>,
 }
 
 /// Such a thread's side.
 #[derive(Debug)]
-pub struct Steps<T = ()>(Sender<T>, Receiver<()>);
+pub struct Steps<T = (), O = ()>(Sender<T>, Receiver<O>);
 
-impl<T> Steps<T> {
-    /// Says what was done, and sleeps until the next step; false when there is none any more.
-    pub fn next(&self, done: T) -> bool {
-        self.0.send(done).is_ok() && self.1.recv().is_ok()
+impl<T, O> Steps<T, O> {
+    /// Says what was done, and sleeps until the next order; `None` when there is none any more.
+    pub fn next(&self, done: T) -> Option<O> {
+        self.say(done);
+        self.1.recv().ok()
+    }
+
+    /// Says what was done, and goes on. It is not heard when nothing listens any more.
+    pub fn say(&self, done: T) {
+        let _ = self.0.send(done);
     }
 }
 
-impl<T: Send + 'static> Helper<T> {
+impl<T: Send + 'static, O: Send + 'static> Helper<T, O> {
     /// Starts it, and waits until it has said something.
     ///
     /// # Errors
     /// A text with the reason and the remedy.
     pub fn start(
         name: &str,
-        body: impl FnOnce(&Steps<T>) + Send + 'static,
+        body: impl FnOnce(&Steps<T, O>) + Send + 'static,
     ) -> Result<(Self, T), String> {
-        let ((go, orders), (say, said)) = (channel(), channel());
-        let thread = spawn(name, move || body(&Steps(say, orders)))?;
-        let helper = Helper { go, said, thread };
+        let helper = Self::spawn(Builder::new().name(name.into()), body).map_err(no_thread)?;
         let first = helper.wait()?;
         Ok((helper, first))
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What the system says when it refuses a thread.
+    pub fn spawn(
+        thread: Builder,
+        body: impl FnOnce(&Steps<T, O>) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let ((orders, ordered), (say, said)) = (channel(), channel());
+        Ok(Helper {
+            orders,
+            said,
+            thread: thread.spawn(move || body(&Steps(say, ordered)))?,
+        })
     }
 
     /// Has it do its next step.
     ///
     /// # Errors
     /// [`DIED`].
-    pub fn go(&self) -> Result<(), String> {
-        self.go.send(()).map_err(|_| DIED.into())
+    pub fn go(&self, order: O) -> Result<(), String> {
+        self.orders.send(order).map_err(|_| DIED.into())
     }
 
     /// Waits until it has; what it says.
@@ -98,14 +123,31 @@ impl<T: Send + 'static> Helper<T> {
         self.said.recv().map_err(|_| DIED.into())
     }
 
+    /// What it says within this time; `None` when it says nothing.
+    ///
+    /// # Errors
+    /// [`DIED`].
+    pub fn heard(&self, patience: Duration) -> Result<Option<T>, String> {
+        match self.said.recv_timeout(patience) {
+            Ok(said) => Ok(Some(said)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(DIED.into()),
+        }
+    }
+
     /// Has it end, and waits until it has.
     ///
     /// # Errors
     /// [`DIED`].
     pub fn end(self) -> Result<(), String> {
-        drop(self.go);
+        drop(self.orders);
         self.thread.join().map_err(|_| DIED.into())
     }
+}
+
+/// What is said of a thread that the system refuses.
+fn no_thread(why: std::io::Error) -> String {
+    format!("cannot start a thread: {why}; raise the limit (ulimit -u, pids.max)")
 }
 
 /// Has `members` threads do `work`, each with what it had `prepare`d; the calling thread does `during` beside
@@ -139,12 +181,7 @@ pub fn run<S, T: Send>(
             let thread = Builder::new()
                 .name(format!("member {number}"))
                 .spawn_scoped(scope, member);
-            let thread = thread.map_err(|why| {
-                format!(
-                    "cannot start thread {} of {members}: {why}; raise the limit (ulimit -u, pids.max)",
-                    number + 1
-                )
-            })?;
+            let thread = thread.map_err(no_thread)?;
             threads.push((go, thread));
         }
         drop(ready);
@@ -201,15 +238,15 @@ mod tests {
     fn a_helper_does_a_step_at_a_time() {
         let (helper, first) = Helper::start("helper", |steps| {
             let mut done = 0;
-            while steps.next(done) {
-                done += 1;
+            while let Some(more) = steps.next(done) {
+                done += more;
             }
         })
         .unwrap();
-        helper.go().unwrap();
-        assert_eq!((first, helper.wait()), (0, Ok(1)));
+        helper.go(7).unwrap();
+        assert_eq!((first, helper.wait()), (0, Ok(7)));
         helper.end().unwrap();
-        let dead = Helper::<()>::start("dead", |_| ()).unwrap_err();
+        let dead = Helper::<(), ()>::start("dead", |_| ()).unwrap_err();
         assert!(dead.contains("died"), "{dead}");
     }
 

@@ -2,16 +2,15 @@
 //! also on collectors of its own, through a handle that the caller has at hand (the cheapest way there is:
 //! nothing is looked up).
 
-use super::Peers;
+use super::{Last, Peers, until_last};
 use crate::deferral::Deferring;
 use crate::deferral::loops::{Block, Boxed, deferring, owning};
 use crate::deferral::noted;
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
-use crate::subjects::Subject;
 use crate::subjects::loops::{self, Peer, Word};
 use crossbeam_epoch::{Atomic, Collector, Guard, LocalHandle, Owned, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
 
 struct Crossbeam;
 
@@ -76,19 +75,10 @@ impl Library for Crossbeam {
     type Cell<T: Value> = Pointer<T>;
 }
 
-/// The queue of full bags is first in, first out: what stands behind all of them runs last. A bounded number
-/// of tries, since a thread that is not scheduled may stay pinned for long.
+/// The queue of full bags is first in, first out: what stands behind all of them runs last.
 fn settle() {
-    let done = Arc::new(AtomicBool::new(false));
-    let last = done.clone();
-    pin().defer(move || last.store(true, Ordering::Release));
-    for _ in 0..10_000_000 {
-        pin().flush();
-        if done.load(Ordering::Acquire) {
-            return;
-        }
-        std::thread::yield_now();
-    }
+    let last = |last: Last| pin().defer(move || last.store(true, Ordering::Release));
+    until_last(last, || pin().flush());
 }
 
 static COLLECTORS: LazyLock<[Collector; 2]> = LazyLock::new(Default::default);
@@ -120,10 +110,7 @@ impl<const NUMBER: usize> Peer for Own<NUMBER> {
 }
 
 pub(super) fn peers() -> Peers {
-    let turns = Subject {
-        loops: loops::by_turns::<Own<0>, Own<1>>(),
-        ..loops::subject::<Own<0>>("crossbeam-collector-turns")
-    };
+    let turns = loops::by_turns::<Own<0>, Own<1>>("crossbeam-collector-turns");
     Peers {
         reading: vec![
             loops::subject::<Pointer<Word>>("crossbeam-epoch"),

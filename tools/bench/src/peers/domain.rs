@@ -5,7 +5,6 @@ use super::Peers;
 use super::srcu::way_in;
 use crate::deferral::Deferring;
 use crate::deferral::loops::{Boxed, deferring};
-use crate::subjects::Subject;
 use crate::subjects::loops::{self, Peer, Word};
 use quiescent::{Domain, Guard, RcuCell, Retired};
 use std::ptr::NonNull;
@@ -70,25 +69,15 @@ impl Boxed for InDomain {
 }
 
 pub(super) fn peers() -> Peers {
-    let at_hand = Subject {
-        attach: || drop(DOMAINS[0].read_lock()),
-        ..loops::subject::<In<0>>(NAME)
-    };
-    let turns = Subject {
-        attach: || DOMAINS.iter().for_each(|domain| drop(domain.read_lock())),
-        loops: loops::by_turns::<In<0>, In<1>>(),
-        ..loops::subject::<In<0>>("quiescent-domain-turns")
-    };
-    let owned = Subject {
-        attach: || drop(SHARED.read_owned()),
-        ..loops::subject::<Owned>("quiescent-domain-owned")
-    };
+    let at_hand = loops::subject::<In<0>>(NAME).attached(|| drop(DOMAINS[0].read_lock()));
+    let turns = loops::by_turns::<In<0>, In<1>>("quiescent-domain-turns");
+    let owned = loops::subject::<Owned>("quiescent-domain-owned");
     Peers {
         // Counters are of one domain, and not comparable with those of the process.
         reading: vec![
             at_hand.waiting::<In<0>>(|| DOMAINS[0].synchronize(), None),
-            turns,
-            owned,
+            turns.attached(|| DOMAINS.iter().for_each(|domain| drop(domain.read_lock()))),
+            owned.attached(|| drop(SHARED.read_owned())),
         ],
         deferring: vec![Deferring {
             attach: || drop(RETIRING.read_lock()),

@@ -6,8 +6,8 @@ use crate::deferral::Deferring;
 use crate::deferral::loops::{Block, Boxed, deferring, owning};
 use crate::deferral::noted;
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
+use crate::subjects::ReaderControl;
 use crate::subjects::loops::{self, Peer, Word, used};
-use crate::subjects::{ReaderControl, Subject};
 use haphazard::{AtomicPtr, Domain, Global, HazardPointer, Singleton, static_unique_domain};
 
 static_unique_domain!(static ONE: Domain<OfOne>);
@@ -115,10 +115,7 @@ fn settle() {
 
 pub(super) fn peers() -> Peers {
     type Read<F> = Pointer<Word, F>;
-    let turns = Subject {
-        loops: loops::by_turns::<Read<OfOne>, Read<OfOther>>(),
-        ..loops::subject::<Read<OfOne>>("haphazard-domain-turns")
-    };
+    let turns = loops::by_turns::<Read<OfOne>, Read<OfOther>>("haphazard-domain-turns");
     Peers {
         reading: vec![
             loops::subject::<Read<Global>>("haphazard"),

@@ -67,6 +67,25 @@ pub(crate) fn all() -> Vec<Peers> {
     ]
 }
 
+/// Set by what a library runs last.
+#[cfg(feature = "peers")]
+type Last = std::sync::Arc<std::sync::atomic::AtomicBool>;
+
+/// Queues what sets the flag, and does a step again and again until it is set. A bounded number of times,
+/// since a thread that is not scheduled may hold things up for long.
+#[cfg(feature = "peers")]
+fn until_last(queue: impl FnOnce(Last), step: impl Fn()) {
+    let last = Last::default();
+    queue(last.clone());
+    for _ in 0..10_000_000 {
+        step();
+        if last.load(std::sync::atomic::Ordering::Acquire) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// A library that could be measured, but is not in this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absent {

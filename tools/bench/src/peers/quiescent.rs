@@ -9,12 +9,11 @@ use crate::deferral::loops::{Block, Boxed, deferring, owning};
 use crate::deferral::noted::{self, HandOver, Noted};
 use crate::deferral::swap::{LONG, Library, Swap, Swaps, Text, Value, shared};
 use crate::deferral::{BLOCK, Deferring, RETIRE, Verb};
+use crate::subjects::Counters;
 use crate::subjects::loops::{self, Peer, Word};
-use crate::subjects::{Counters, Subject};
 use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
 use std::hint::black_box;
-use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -118,16 +117,33 @@ fn refused<T: Value>(object: Retired<T>) {
     drop(unsafe { Box::from_raw(object) });
 }
 
-/// A way of handing over.
-trait Way {
-    /// Hands it over.
-    fn hand_over<T: Value>(object: Retired<T>);
+/// A way of handing over: [`Retired::retire`].
+const RETIRED: u8 = 0;
+/// [`Retired::on_worker`]: queues, and does nothing else.
+const ON_WORKER: u8 = 1;
+/// [`Retired::try_retire`]: gives the object back where there is no room.
+const TRIED: u8 = 2;
+/// [`Retired::retire_wait`]: waits where there is no room, for a second at most.
+const WAITED: u8 = 3;
+
+/// Hands it over in that way.
+#[inline(always)]
+fn hand_over<T: Value, const WAY: u8>(object: Retired<T>) {
+    let handed_over = match WAY {
+        RETIRED => return object.retire(),
+        ON_WORKER => return object.on_worker().retire(),
+        TRIED => object.try_retire(),
+        _ => object.retire_wait(Duration::from_secs(1)),
+    };
+    if let Err(full) = handed_over {
+        refused(full.object);
+    }
 }
 
 /// Plain blocks, given back to the allocator without running any code, in that way.
-struct Plain<W>(PhantomData<W>);
+struct Plain<const WAY: u8>;
 
-impl<W: Way> HandOver for Plain<W> {
+impl<const WAY: u8> HandOver for Plain<WAY> {
     type Object = Retired<Block>;
 
     #[inline(always)]
@@ -137,14 +153,14 @@ impl<W: Way> HandOver for Plain<W> {
 
     #[inline(always)]
     fn hand_over(object: Self::Object) {
-        W::hand_over(object);
+        hand_over::<_, WAY>(object);
     }
 }
 
 /// Long `String`s whose weight is declared, in that way.
-struct Weighed<W>(PhantomData<W>);
+struct Weighed<const WAY: u8>;
 
-impl<W: Way> HandOver for Weighed<W> {
+impl<const WAY: u8> HandOver for Weighed<WAY> {
     type Object = Retired<Text<LONG>>;
 
     fn make(handed_over: u64) -> Self::Object {
@@ -153,51 +169,7 @@ impl<W: Way> HandOver for Weighed<W> {
 
     #[inline(always)]
     fn hand_over(object: Self::Object) {
-        W::hand_over(object);
-    }
-}
-
-/// [`Retired::retire`].
-struct Retire;
-
-impl Way for Retire {
-    #[inline(always)]
-    fn hand_over<T: Value>(object: Retired<T>) {
-        object.retire();
-    }
-}
-
-/// [`Retired::try_retire`]: gives the object back where there is no room.
-struct TryRetire;
-
-impl Way for TryRetire {
-    #[inline(always)]
-    fn hand_over<T: Value>(object: Retired<T>) {
-        if let Err(full) = object.try_retire() {
-            refused(full.object);
-        }
-    }
-}
-
-/// [`Retired::retire_wait`]: waits where there is no room, for a second at most.
-struct RetireWait;
-
-impl Way for RetireWait {
-    #[inline(always)]
-    fn hand_over<T: Value>(object: Retired<T>) {
-        if let Err(full) = object.retire_wait(Duration::from_secs(1)) {
-            refused(full.object);
-        }
-    }
-}
-
-/// [`Retired::on_worker`]: queues, and does nothing else.
-struct OnWorker;
-
-impl Way for OnWorker {
-    #[inline(always)]
-    fn hand_over<T: Value>(object: Retired<T>) {
-        object.on_worker().retire();
+        hand_over::<_, WAY>(object);
     }
 }
 
@@ -251,12 +223,12 @@ const fn limited<H: HandOver>(name: &'static str, bytes: u64) -> Verb {
 }
 
 const VERBS: &[Verb] = &[
-    silent::<Plain<Retire>>(RETIRE),
-    silent::<Plain<OnWorker>>("retire_on_worker"),
-    limited::<Plain<TryRetire>>("try_retire", BLOCK),
-    limited::<Plain<RetireWait>>("retire_wait", BLOCK),
-    limited::<Weighed<Retire>>("retire 64 kib", LONG as u64),
-    limited::<Weighed<TryRetire>>("try_retire 64 kib", LONG as u64),
+    silent::<Plain<RETIRED>>(RETIRE),
+    silent::<Plain<ON_WORKER>>("retire_on_worker"),
+    limited::<Plain<TRIED>>("try_retire", BLOCK),
+    limited::<Plain<WAITED>>("retire_wait", BLOCK),
+    limited::<Weighed<RETIRED>>("retire 64 kib", LONG as u64),
+    limited::<Weighed<TRIED>>("try_retire 64 kib", LONG as u64),
     noted::verb::<Call<false>>("call"),
     Verb {
         massed: false, // a wake-up each
@@ -288,10 +260,7 @@ fn counters() -> Counters {
 
 pub(super) fn peers() -> Peers {
     type Read = Cell<Word>;
-    let subject = Subject {
-        attach,
-        ..loops::subject::<Read>(OURS)
-    };
+    let subject = loops::subject::<Read>(OURS).attached(attach);
     Peers {
         reading: vec![
             subject

@@ -1,7 +1,7 @@
 //! sdd: `Guard::new()` and an `AtomicShared`; an `Owned` dropped under a guard. Its header makes the block 80
 //! bytes.
 
-use super::Peers;
+use super::{Last, Peers, until_last};
 use crate::deferral::loops::{Block, Defer, deferring};
 use crate::deferral::noted::{self, HandOver, Noted};
 use crate::deferral::{Deferring, RETIRE};
@@ -9,8 +9,8 @@ use crate::subjects::ReaderControl;
 use crate::subjects::loops::{self, Peer, Word};
 use sdd::{AtomicShared, Guard, Owned};
 use std::mem::{self, ManuallyDrop};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
 
 struct Sdd;
 
@@ -59,18 +59,9 @@ fn hold(control: &ReaderControl) {
 }
 
 /// What a thread has dropped is reclaimed as its guards move the epoch on; what it deferred last comes last.
-/// A bounded number of tries, as in `crossbeam.rs`.
 fn finish() {
-    let done = Arc::new(AtomicBool::new(false));
-    let last = done.clone();
-    Guard::new().defer_execute(move || last.store(true, Ordering::Release));
-    for _ in 0..10_000_000 {
-        Guard::new().accelerate();
-        if done.load(Ordering::Acquire) {
-            return;
-        }
-        std::thread::yield_now();
-    }
+    let last = |last: Last| Guard::new().defer_execute(move || last.store(true, Ordering::Release));
+    until_last(last, || Guard::new().accelerate());
 }
 
 /// A pointer at hand, never replaced.

@@ -8,7 +8,6 @@ use crate::deferral::Deferring;
 use crate::deferral::loops::{Block, Boxed, deferring, owning};
 use crate::deferral::noted;
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
-use crate::subjects::Subject;
 use crate::subjects::loops::{self, Peer, Word};
 use seize::{Collector, Guard as _, LocalGuard, reclaim};
 use std::sync::LazyLock;
@@ -118,10 +117,7 @@ pub(super) fn peers() -> Peers {
         swaps: Swaps::of::<Papaya>(),
         ..deferring::<Papaya>("papaya-seize")
     };
-    let turns = Subject {
-        loops: loops::by_turns::<Read<0>, Read<1>>(),
-        ..loops::subject::<Read<0>>("seize-turns")
-    };
+    let turns = loops::by_turns::<Read<0>, Read<1>>("seize-turns");
     Peers {
         reading: vec![loops::subject::<Read<0>>("seize"), turns],
         deferring: vec![subject, papaya],

@@ -2,7 +2,6 @@
 //! both, guards that stay on their thread and guards that may be sent.
 
 use super::Peers;
-use crate::subjects::Subject;
 use crate::subjects::loops::{self, Peer, Word};
 use quiescent::{Guard, RcuCell, Sendable, Srcu};
 use std::sync::{Arc, LazyLock};
@@ -50,18 +49,10 @@ way_in!(SentOwned, Srcu, SHARED: Arc<Srcu>, SHARED_CELL, read_owned_send -> Guar
 /// What outlives its function or its thread has guards that may be sent, under the names of the other two.
 pub(super) fn peers() -> Peers {
     let attach = || drop(DOMAIN.read_lock());
-    let borrowed = Subject {
-        attach,
-        ..loops::subject::<Borrowed>("quiescent-srcu")
-    };
-    let sent = Subject {
-        attach,
-        ..loops::subject::<Sent>("quiescent-srcu-send")
-    };
-    let owned = Subject {
-        attach: || drop(SHARED.read_owned()),
-        ..loops::subject::<Owned>("quiescent-srcu-owned")
-    };
+    let borrowed = loops::subject::<Borrowed>("quiescent-srcu").attached(attach);
+    let sent = loops::subject::<Sent>("quiescent-srcu-send").attached(attach);
+    let owned = loops::subject::<Owned>("quiescent-srcu-owned");
+    let owned = owned.attached(|| drop(SHARED.read_owned()));
     // Counters are of one `Srcu`, and not comparable with those of the process.
     let borrowed = borrowed.waiting::<Borrowed>(|| DOMAIN.synchronize(), None);
     Peers {

@@ -3,60 +3,52 @@
 //! `empty` is subtracted from `empty`, `nested` and `load`; `repin` has the same reads through an unprotected
 //! pointer, so that what is left of the case `repin` is the protection alone.
 
-use super::held::{Bare, awaited};
-use super::loops::{Word, share_out, shift, turn, used};
-use super::{Language, Loops, READS_PER_REPIN};
+use super::held::Bare;
+use super::loops::{Peer, Word, subject};
+use super::{Language, Loops};
 use std::sync::atomic::AtomicPtr;
 
 /// The bare loops of a language; `None` when no C peer was built.
 pub fn bare(language: Language) -> Option<Loops> {
     match language {
-        Language::Rust => Some(Loops {
-            empty: share_out!(empty),
-            nested: share_out!(empty),
-            load: share_out!(empty),
-            repin: Some(share_out!(repin)),
-            awaited: Some(share_out!(awaited::<Bare>)),
-        }),
+        Language::Rust => {
+            let loops = subject::<Nothing>("bare-rust").awaited::<Bare>().loops;
+            Some(Loops {
+                nested: loops.empty,
+                load: loops.empty,
+                ..loops
+            })
+        }
         Language::C => c(),
     }
 }
 
-#[inline(never)]
-fn empty<const COPY: usize>(n: u64) {
-    shift::<COPY>();
-    let mut i = n;
-    while i != 0 {
-        turn(&mut i);
-        i -= 1;
-    }
-}
+/// No library: a section is nothing, and the pointer is not protected.
+struct Nothing;
 
 static THE_VALUE: Word = Word(42);
 static THE_POINTER: AtomicPtr<Word> = AtomicPtr::new((&raw const THE_VALUE).cast_mut());
 
-#[inline(never)]
-fn repin<const COPY: usize>(n: u64) {
-    shift::<COPY>();
-    let mut i = n / READS_PER_REPIN;
-    while i != 0 {
-        let mut j = READS_PER_REPIN;
-        turn(&mut j);
-        while j != 0 {
-            // SAFETY: the pointer is only ever that of `THE_VALUE`, which is never written. The read is
-            // volatile, so that the compiler does not conclude that and read nothing at all.
-            used(unsafe {
-                (*(&raw const THE_POINTER)
-                    .cast::<*const Word>()
-                    .read_volatile())
-                .0
-            });
-            turn(&mut j);
-            j -= 1;
-        }
-        turn(&mut i);
-        i -= 1;
+impl Peer for Nothing {
+    type Held = ();
+
+    fn new() -> Self {
+        Nothing
     }
+
+    #[inline(always)]
+    fn enter(&self) {}
+
+    #[inline(always)]
+    fn read(&self, (): &mut ()) -> u64 {
+        let pointer = (&raw const THE_POINTER).cast::<*const Word>();
+        // SAFETY: the pointer is only ever that of `THE_VALUE`, which is never written. The read is volatile,
+        // so that the compiler does not conclude that and read nothing at all.
+        unsafe { (*pointer.read_volatile()).0 }
+    }
+
+    #[inline(always)]
+    fn repin(&self, (): ()) {}
 }
 
 #[cfg(have_c)]

@@ -84,7 +84,6 @@ macro_rules! share_out {
         }
     };
 }
-pub(crate) use share_out;
 
 /// A library whose threads register by themselves, and that has no grace period to wait for.
 pub(crate) const fn subject<P: Peer>(name: &'static str) -> Subject {
@@ -106,6 +105,11 @@ pub(crate) const fn subject<P: Peer>(name: &'static str) -> Subject {
 }
 
 impl Subject {
+    /// The same for threads that register like this.
+    pub(crate) fn attached(self, attach: fn()) -> Self {
+        Subject { attach, ..self }
+    }
+
     /// The same with a grace period that ends when readers like this have left.
     pub(crate) fn waiting<P: Peer>(self, sync: fn(), counters: Option<fn() -> Counters>) -> Self {
         let waiting = Some(Waiting {
@@ -136,14 +140,17 @@ impl Subject {
     }
 }
 
-/// The loops of a library whose two ways in are used by turns; a turn is one section.
-pub(crate) const fn by_turns<O: Peer, P: Peer>() -> Loops {
-    Loops {
-        empty: share_out!(empty_by_turns::<O, P>),
-        nested: share_out!(nested_by_turns::<O, P>),
-        load: share_out!(load_by_turns::<O, P>),
-        repin: None,
-        awaited: None,
+/// A library whose two ways in are used by turns; a turn is one section.
+pub(crate) const fn by_turns<O: Peer, P: Peer>(name: &'static str) -> Subject {
+    Subject {
+        loops: Loops {
+            empty: share_out!(empty_by_turns::<O, P>),
+            nested: share_out!(nested_by_turns::<O, P>),
+            load: share_out!(load_by_turns::<O, P>),
+            repin: None,
+            awaited: None,
+        },
+        ..subject::<O>(name)
     }
 }
 

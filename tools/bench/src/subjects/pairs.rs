@@ -1,9 +1,8 @@
 //! CPU time of loops, in rounds: what `bench read` measures with.
 //!
-//! A *cell* is one loop, run for about [`Rounds::cell_us`] of CPU time. A round runs every cell once; the
-//! next round starts with the next place ([`crate::measure::order`]). The figure of a cell in a round is
-//! thread CPU time (`CLOCK_THREAD_CPUTIME_ID`) a turn, less its bare loop *in the same round*; a difference
-//! below zero is noise and counts as zero.
+//! A *cell* is one loop. A round runs every cell once; the next round starts with the next place
+//! ([`crate::measure::order`]). The figure of a cell in a round is the CPU time of a turn, less that of its
+//! bare loop *in the same round*; a difference below zero is noise and counts as zero.
 
 use crate::measure::order;
 use crate::subjects::READS_PER_REPIN;
@@ -12,56 +11,41 @@ use quiescent_report::{Control, Error};
 
 /// One loop.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cell {
+pub(crate) struct Cell<R> {
     /// Where it stands in the rotation: cells of one place are measured one after another.
     pub place: usize,
-    /// Runs so many turns on the calling thread.
-    pub run: fn(u64),
+    /// Who, and the case.
+    pub name: (&'static str, &'static str),
+    /// How it is run.
+    pub run: R,
     /// The cell that is subtracted; none for a bare loop, which has no figure.
     pub bare: Option<usize>,
 }
 
-/// How often and how long.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rounds {
-    /// Rounds.
-    pub rounds: u64,
-    /// Where the rotation starts.
-    pub seed: u64,
-    /// CPU time a cell should take, in µs, shared out when there are more threads than CPUs.
-    pub cell_us: u64,
-    /// Threads of the pool.
-    pub threads: usize,
-}
-
-/// Measures; a figure a round for each cell that has a bare one, in ns a turn. When stopped, those until
-/// then.
+/// Measures in so many rounds, the first of which this seed rotates: `run` gives the ns a turn of the cell
+/// with this index. A figure a round for each cell that has a bare one. When stopped, those until then.
 ///
 /// # Errors
-/// [`Error::Failed`] when a measuring thread died.
-pub(crate) fn measure(
-    pool: &Pool,
-    cells: &[Cell],
-    rounds: Rounds,
-    name: &str,
+/// Those of `run`.
+pub(crate) fn measure<R>(
+    cells: &[Cell<R>],
+    (rounds, seed): (u64, u64),
+    what: &str,
     control: Control<'_>,
+    run: impl Fn(usize) -> Result<f64, Error>,
 ) -> Result<Vec<Vec<f64>>, Error> {
-    let jobs: Vec<Job> = cells
-        .iter()
-        .map(|cell| calibrate(pool, cell.run, rounds))
-        .collect::<Result<_, _>>()?;
     let places = cells.iter().map(|cell| cell.place + 1).max().unwrap_or(0);
     let mut samples = vec![Vec::new(); cells.len()];
-    control.progress.begin(name, rounds.rounds);
-    'rounds: for round in 0..rounds.rounds {
+    control.progress.begin(what, rounds);
+    'rounds: for round in 0..rounds {
         let mut raw = vec![None; cells.len()];
-        for place in order::round(places, round, rounds.seed) {
+        for place in order::round(places, round, seed) {
             for (index, _) in cells.iter().enumerate().filter(|(_, c)| c.place == place) {
                 if control.stopped() {
                     settle(cells, &raw, &mut samples);
                     break 'rounds;
                 }
-                raw[index] = Some(pool.run(jobs[index])?);
+                raw[index] = Some(run(index)?);
             }
         }
         settle(cells, &raw, &mut samples);
@@ -71,12 +55,20 @@ pub(crate) fn measure(
     Ok(samples)
 }
 
-/// Finds how many turns take about a cell's time: doubles from a few thousand until a run is long enough to
-/// scale from.
-fn calibrate(pool: &Pool, run: fn(u64), rounds: Rounds) -> Result<Job, Error> {
+/// Finds how many turns take about so much CPU time, shared out when there are more threads than CPUs:
+/// doubles from a few thousand until a run is long enough to scale from.
+///
+/// # Errors
+/// [`Error::Failed`] when a measuring thread died.
+pub(crate) fn calibrate(
+    pool: &Pool,
+    run: fn(u64),
+    cell_us: u64,
+    threads: u64,
+) -> Result<Job, Error> {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let share = (rounds.threads as u64).div_ceil(cpus as u64).max(1);
-    let goal_ns = (rounds.cell_us * 1_000 / share).max(50_000) as f64;
+    let share = threads.div_ceil(cpus as u64).max(1);
+    let goal_ns = (cell_us * 1_000 / share).max(50_000) as f64;
     let mut job = Job {
         run,
         turns: 64 * READS_PER_REPIN,
@@ -97,7 +89,7 @@ fn calibrate(pool: &Pool, run: fn(u64), rounds: Rounds) -> Result<Job, Error> {
 }
 
 /// Takes the bare loop of the same round off each figure of that round.
-fn settle(cells: &[Cell], raw: &[Option<f64>], samples: &mut [Vec<f64>]) {
+fn settle<R>(cells: &[Cell<R>], raw: &[Option<f64>], samples: &mut [Vec<f64>]) {
     for ((cell, ns), samples) in cells.iter().zip(raw).zip(samples) {
         let bare = cell.bare.and_then(|bare| raw[bare]);
         if let Some((ns, bare)) = ns.zip(bare) {
@@ -114,7 +106,8 @@ mod tests {
     fn the_bare_loop_is_subtracted_and_noise_is_zero() {
         let cell = |bare| Cell {
             place: 0,
-            run: |_| (),
+            name: ("", ""),
+            run: (),
             bare,
         };
         let cells = [None, Some(0), Some(0), Some(4), None].map(cell);

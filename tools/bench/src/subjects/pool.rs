@@ -2,14 +2,13 @@
 //!
 //! They are made once and attached to every subject once, so that no cell pays for a thread's first steps. A
 //! job is one cell: all threads start it together behind a barrier, and each says how much CPU time its loop
-//! took. Between jobs they sleep in a channel, outside any section.
+//! took. Between jobs they sleep, outside any section.
 
 use crate::measure::clock;
+use crate::measure::threads::{Helper, Steps};
 use crate::subjects::Subject;
 use quiescent_report::Error;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
-use std::thread::{Builder, JoinHandle};
 
 /// The most threads a pool will try to make.
 pub const MOST_THREADS: usize = 1024;
@@ -24,11 +23,7 @@ pub struct Job {
 }
 
 /// Measuring threads. Dropping the pool ends and joins them.
-pub struct Pool {
-    jobs: Vec<Sender<Job>>,
-    results: Receiver<u64>,
-    threads: Vec<JoinHandle<()>>,
-}
+pub struct Pool(Vec<Helper<u64, Job>>);
 
 impl Pool {
     /// Starts `threads` threads and attaches them to `subjects`.
@@ -38,33 +33,20 @@ impl Pool {
     /// thread: those made until then are ended first.
     pub fn start(threads: usize, subjects: &[Subject]) -> Result<Self, Error> {
         if !(1..=MOST_THREADS).contains(&threads) {
-            return Err(Error::Usage(format!(
-                "{threads} threads: give 1 to {MOST_THREADS}"
-            )));
+            let remedy = format!("{threads} threads: give 1 to {MOST_THREADS}");
+            return Err(Error::Usage(remedy));
         }
         let barrier = Arc::new(Barrier::new(threads));
-        let (done, results) = channel();
-        let mut pool = Pool {
-            jobs: Vec::new(),
-            results,
-            threads: Vec::new(),
-        };
+        let mut pool = Pool(Vec::new());
         for number in 1..=threads {
-            let (send, jobs) = channel();
-            let (barrier, done, subjects) = (barrier.clone(), done.clone(), subjects.to_vec());
-            let thread = Builder::new()
-                .name(format!("reader {number}"))
-                .stack_size(256 * 1024)
-                .spawn(move || work(&jobs, &done, &barrier, &subjects))
-                .map_err(|why| {
-                    Error::failed(
-                        format!("cannot start thread {number} of {threads}"),
-                        why,
-                        "give fewer --threads, or raise the limit (ulimit -u, pids.max of the cgroup)",
-                    )
-                })?;
-            pool.jobs.push(send);
-            pool.threads.push(thread);
+            let (barrier, subjects) = (barrier.clone(), subjects.to_vec());
+            let body = move |steps: &Steps<u64, Job>| work(steps, &barrier, &subjects);
+            let helper = Helper::start(&format!("reader {number}"), body);
+            let (helper, _) = helper.map_err(|why| {
+                let what = format!("cannot start thread {number} of {threads}");
+                Error::failed(what, why, "or give fewer --threads")
+            })?;
+            pool.0.push(helper);
         }
         Ok(pool)
     }
@@ -74,50 +56,37 @@ impl Pool {
     /// # Errors
     /// [`Error::Failed`] when a measuring thread died (a subject panicked).
     pub fn run(&self, job: Job) -> Result<f64, Error> {
-        let died = || {
-            Error::failed(
-                "read measurement",
-                "a measuring thread died",
-                "its panic message is above; please report it",
-            )
-        };
-        for jobs in &self.jobs {
-            jobs.send(job).map_err(|_| died())?;
-        }
-        let mut ns = 0;
-        for _ in &self.jobs {
-            ns += self.results.recv().map_err(|_| died())?;
-        }
-        Ok(ns as f64 / (self.jobs.len() as f64 * job.turns as f64))
+        let each = || self.0.iter();
+        let took = each()
+            .try_for_each(|it| it.go(job))
+            .and_then(|()| each().map(Helper::wait).sum::<Result<u64, String>>());
+        Ok(took.map_err(Error::Failed)? as f64 / (self.0.len() as f64 * job.turns as f64))
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.jobs.clear();
-        for thread in self.threads.drain(..) {
+        for helper in self.0.drain(..) {
             // A thread that panicked has said so already.
-            let _ = thread.join();
+            let _ = helper.end();
         }
     }
 }
 
-fn work(jobs: &Receiver<Job>, done: &Sender<u64>, barrier: &Barrier, subjects: &[Subject]) {
+fn work(steps: &Steps<u64, Job>, barrier: &Barrier, subjects: &[Subject]) {
     let waiting = || subjects.iter().filter_map(|subject| subject.waiting);
     for subject in subjects {
         (subject.attach)();
     }
     waiting().for_each(|waiting| (waiting.offline)());
-    while let Ok(job) = jobs.recv() {
+    let mut took = 0;
+    while let Some(job) = steps.next(took) {
         barrier.wait();
         waiting().for_each(|waiting| (waiting.online)());
         let begin = clock::thread_cpu_ns();
         (job.run)(job.turns);
-        let took = clock::thread_cpu_ns() - begin;
+        took = clock::thread_cpu_ns() - begin;
         waiting().for_each(|waiting| (waiting.offline)());
-        if done.send(took).is_err() {
-            break;
-        }
     }
     waiting().for_each(|waiting| (waiting.online)());
     for subject in subjects {

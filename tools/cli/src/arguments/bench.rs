@@ -62,15 +62,15 @@ fn subcommand(bench: &'static Bench) -> Command {
     let command = Measured::augment_args(Command::new(bench.name));
     // What they have in common has a help of its own, which is not the command's.
     command
-        .about(bench.about)
+        .about(bench.about())
         .long_about(None)
-        .args(settings(bench).map(argument))
+        .args(settings(bench).map(|it| argument(bench, it)))
 }
 
-fn argument(setting: &'static Setting) -> Arg {
+fn argument(bench: &Bench, setting: &'static Setting) -> Arg {
     let argument = Arg::new(setting.name)
         .long(setting.option)
-        .help(setting.about);
+        .help(bench.help(setting));
     let valued = || {
         let valued = argument
             .clone()

@@ -1,6 +1,7 @@
 //! The arguments of `sim`.
 
-use super::{Force, count};
+use super::Force;
+use super::values::within;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::path::PathBuf;
@@ -58,13 +59,16 @@ pub struct Sim {
     #[arg(long, value_name = "VERSION")]
     pub kernel: Option<String>,
     /// Runs of each variant, with --seed and the numbers after it
-    #[arg(long, value_name = "N", default_value = "1", value_parser = seeds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true,
+          value_parser = within(1..=10_000_u64, "give 1 to 10000"))]
     pub seeds: u64,
     /// Runs at the same time; as many as there are CPUs when left out. The results do not depend on it
-    #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = within(1..=1024_u64, "give 1 to 1024"))]
     pub jobs: Option<u64>,
     /// Longest duration of a run, in virtual seconds; the workload's own when left out
-    #[arg(long, value_name = "S", value_parser = virtual_seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", allow_negative_numbers = true,
+          value_parser = within(1..=86_400_u64, "give 1 to 86400"))]
     pub seconds: Option<u64>,
     /// Write the run in the form of a kernel's trace; for one variant and one seed
     #[arg(long, value_name = "FILE")]
@@ -79,16 +83,4 @@ fn setting() -> impl TypedValueParser<Value = String> {
         let remedy = "not UTF-8: give a trace of any name with --recorded FILE";
         it.into_string().map_err(|_| remedy)
     })
-}
-
-fn seeds(text: &str) -> Result<u64, String> {
-    count(text, 10_000, "give 1 to 10000")
-}
-
-fn jobs(text: &str) -> Result<u64, String> {
-    count(text, 1024, "give 1 to 1024")
-}
-
-fn virtual_seconds(text: &str) -> Result<u64, String> {
-    count(text, 86_400, "give 1 to 86400")
 }

@@ -1,7 +1,9 @@
 //! Values of options: each is checked when the command line is read, and refused with the accepted range.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// A page's name, of any bytes but none.
 pub(super) fn page_path() -> impl TypedValueParser<Value = PathBuf> {
@@ -14,11 +16,38 @@ pub(super) fn page_path() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-pub(super) fn count(text: &str, most: u64, advice: &str) -> Result<u64, String> {
-    match text.parse::<u128>() {
-        Ok(0) => Err(format!("0 would measure nothing: {advice}")),
-        Ok(count) if count <= u128::from(most) => Ok(count as u64),
-        Ok(_) => Err(format!("too many: {advice}")),
-        Err(_) => Err(format!("not a count: {advice}")),
+/// A number in this range; another one is refused with the advice.
+pub(super) fn within<T: FromStr + PartialOrd + Clone + Send + Sync + 'static>(
+    range: RangeInclusive<T>,
+    advice: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| match text.parse::<T>() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        Ok(_) => Err(format!("out of range: {advice}")),
+        Err(_) => Err(format!("no such number: {advice}")),
+    }
+}
+
+/// The same for a number that is at least 1.
+pub(super) fn count(text: &str, most: u64, advice: &'static str) -> Result<u64, String> {
+    within(1..=most, advice)(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_within_reason() {
+        let time = within(0.1..=3600.0, "give 0.1 to 3600");
+        assert_eq!((time("0.5"), time("3600")), (Ok(0.5), Ok(3600.0)));
+        for text in ["0", "-1", "NaN", "inf", "3601", "soon", ""] {
+            let why = time(text).expect_err(text);
+            assert!(why.contains("give 0.1 to 3600"), "{text}: {why}");
+        }
+        for text in ["0", "100001", "-1", "x", "99999999999999999999"] {
+            let why = count(text, 100_000, "give 1 to 100000").expect_err(text);
+            assert!(why.contains("give 1 to 100000"), "{text}: {why}");
+        }
     }
 }

@@ -51,11 +51,8 @@ fn measure(
     text: impl Fn(&Report) -> String,
     run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
 ) -> Result<u8, Error> {
-    let page = Paper::settle(
-        page.html.as_deref(),
-        common.json,
-        Permit::of(page.force.force, &[]),
-    )?;
+    let permit = Permit::of(page.force.force, &[]);
+    let page = Paper::settle(page.html.as_deref(), common.json, permit)?;
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
     let mut report = run(Control::new(&stop, &bar))?;
@@ -66,30 +63,22 @@ fn measure(
         true => "\nstopped: some figures were not measured\n",
         false => "",
     };
-    let text = format!("{head}\n\n{}{}{end}", text(&report), absent(&report));
-    let text = folded(&text, output::columns(), 2);
-    page.tables(|| match common.json {
-        true => Printed::json(&report),
-        false => Printed::text(&text),
-    })?;
-    page.write(&report, &text, stopped)?;
+    let body = text(&report) + &absent(&report);
+    let text = folded(&format!("{head}\n\n{body}{end}"), output::columns(), 2);
+    page.put(&report, &text, common.json, stopped)?;
     Ok(code(&stop))
 }
 
 /// A line for each requested peer that is not in this build.
 fn absent(report: &Report) -> String {
-    let Some(absent) = report
-        .host
-        .more
-        .get("absent_peers")
-        .and_then(|peers| peers.as_object())
-    else {
-        return String::new();
+    let absent = report.host.more.get("absent_peers");
+    let absent = absent.and_then(|peers| peers.as_object());
+    let line = |(name, remedy): (&String, &serde_json::Value)| {
+        format!("{name} is absent: {}\n", remedy.as_str().unwrap_or("?"))
     };
-    let lines = absent
-        .iter()
-        .map(|(name, remedy)| format!("{name} is absent: {}\n", remedy.as_str().unwrap_or("?")));
-    std::iter::once("\n".to_string()).chain(lines).collect()
+    absent.map_or_else(String::new, |all| {
+        format!("\n{}", all.iter().map(line).collect::<String>())
+    })
 }
 
 fn code(stop: &AtomicBool) -> u8 {
@@ -109,11 +98,12 @@ fn this_program() -> Result<PathBuf, Error> {
 fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "quiescent", &mut script);
-    output::print(&document(script)).map(|()| DONE)
+    document(script)
 }
 
-fn document(text: Vec<u8>) -> Printed {
-    Printed::document(String::from_utf8_lossy(&text).into_owned())
+fn document(text: Vec<u8>) -> Result<u8, Error> {
+    let text = String::from_utf8_lossy(&text).into_owned();
+    output::print(&Printed::document(text)).map(|()| DONE)
 }
 
 /// The manual page of the whole program, or of the command that `words` names.
@@ -123,30 +113,17 @@ fn man(words: &[String]) -> Result<u8, Error> {
     program.build();
     let mut command = &program;
     for word in words {
-        command = command.find_subcommand(word).ok_or_else(|| {
-            let known: Vec<&str> = visible(command).collect();
-            Error::Usage(format!(
-                "man {word}: no such command; there are: {}",
-                known.join(", ")
-            ))
-        })?;
+        let visible = command.get_subcommands().filter(|it| !it.is_hide_set());
+        let known: Vec<&str> = visible.map(clap::Command::get_name).collect();
+        let known = known.join(", ");
+        let why = format!("man {word}: no such command; there are: {known}");
+        command = command.find_subcommand(word).ok_or(Error::Usage(why))?;
     }
     let mut page = Vec::new();
-    let failed = |why| Error::failed("manual page", why, "please report it");
-    let name = command
-        .get_display_name()
-        .unwrap_or("quiescent")
-        .to_string();
+    let name = command.get_display_name().unwrap_or("quiescent");
     clap_mangen::Man::new(command.clone())
         .title(name)
         .render(&mut page)
-        .map_err(failed)?;
-    output::print(&document(page)).map(|()| DONE)
-}
-
-fn visible(command: &clap::Command) -> impl Iterator<Item = &str> {
-    let commands = command.get_subcommands();
-    commands
-        .filter(|command| !command.is_hide_set())
-        .map(clap::Command::get_name)
+        .map_err(|why| Error::failed("manual page", why, "please report it"))?;
+    document(page)
 }

@@ -17,7 +17,7 @@ use crate::show::output::{self, DONE, Printed};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::experiments::{self, Script};
-use quiescent_sim::{MachineKind, Plan, Stats, Workload, batch, report, settings};
+use quiescent_sim::{Plan, Stats, Workload, batch, report, settings};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -232,11 +232,6 @@ fn traced(
         let why = "--trace writes one run: leave out --seeds, and give --seed";
         return Err(Error::Usage(why.into()));
     }
-    if variant.plan.options.kind == MachineKind::Threads {
-        let why =
-            "--trace writes what a kernel would trace, and machine=threads has none: leave it out";
-        return Err(Error::Usage(why.into()));
-    }
     let workload = options.workload.as_deref();
     let inputs: Vec<&Path> = workload.into_iter().collect();
     let place = file::settle(&TRACE, path, Permit::of(options.force.force, &inputs))?;
@@ -308,6 +303,6 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
         }
     }
     report.option("warnings", warnings);
-    report.option("leaves_out", text::leaves_out(first.options.kind));
+    report.option("leaves_out", text::LEAVES_OUT);
     report
 }

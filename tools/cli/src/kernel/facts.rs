@@ -1,44 +1,20 @@
 //! The facts about this kernel, as far as they can be read, as the machine model's settings.
 //!
 //! Each fact has its source. A fact that a container hides, or that an older kernel does not have, is
-//! assumed, with the reason; a file with an invalid content is an error, unless the setting is given. No file
-//! shows which idle loop a kernel of 2026 has without a cpuidle driver, or whether CPUs really execute at the
-//! same time. Both possibilities are kept ([`Facts::idle_loops`], [`Facts::smps`]), so that a prediction is a
-//! range.
+//! assumed, with the reason; a parameter with an invalid content is an error, unless the setting is given. No
+//! file shows which idle loop a kernel of 2026 has without a cpuidle driver, or whether CPUs really execute
+//! at the same time. Both possibilities are kept ([`Facts::idle_loops`], [`Facts::smps`]), so that a
+//! prediction is a range.
 
-use quiescent_live::files::{Root, configured, cpu_list};
-use quiescent_live::{Machine, Version};
+use quiescent_live::files::configured;
+use quiescent_live::{Machine, Version, listed};
 use quiescent_report::Error;
 use quiescent_sim::{IdleLoop, Options, Release, Smp, settings};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 const CPU: &str = "/sys/devices/system/cpu";
 const RCUTREE: &str = "/sys/module/rcutree/parameters";
 const WAKE_FROM_GP: &str = "rcu_normal_wake_from_gp";
-/// The largest number of CPUs: the model's.
-pub(super) const MOST_CPUS: usize = settings::MOST_CPUS as usize;
-
-/// The sources of facts.
-#[derive(Debug, Clone)]
-pub struct Sources {
-    /// The files.
-    pub root: Root,
-    /// The step of the coarse clock: a tick, in nanoseconds.
-    pub tick_ns: Option<u64>,
-    /// CPUs on which this process may run, if no file has the number.
-    pub cpus: usize,
-}
-
-impl Sources {
-    /// This machine.
-    pub fn here() -> Self {
-        Sources {
-            root: Root::here(),
-            tick_ns: quiescent_live::coarse_tick_ns(),
-            cpus: std::thread::available_parallelism().map_or(1, Into::into),
-        }
-    }
-}
 
 /// The known facts.
 #[derive(Debug, Clone)]
@@ -54,58 +30,58 @@ pub struct Facts {
     /// The machine's numbers of the CPUs that are on line; the model counts from 0.
     pub cpus: Vec<u32>,
     /// Properties that the model does not have.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<&'static str>,
 }
 
-/// Reads the facts; `sets` are given settings of the model, which are not read.
+/// Reads the facts; `sets` are given settings of the model, which are not read. This process may run on
+/// `usable` CPUs.
 ///
 /// # Errors
-/// [`Error::Usage`] for an unknown setting; [`Error::Failed`] for a file with an invalid content: it names
-/// the file, its content, and the remedy.
-pub fn read(sources: &Sources, sets: &[(&str, &str)]) -> Result<Facts, Error> {
-    // The given settings are checked before anything is read.
-    let mut scratch = Options::kernel_6_12(u32::from(u16::MAX), 1000);
+/// [`Error::Usage`] for an unknown setting; [`Error::Failed`] for a parameter with an invalid content: it
+/// names the file, its content, and the remedy.
+pub fn read(machine: &Machine, usable: usize, sets: &[(&str, &str)]) -> Result<Facts, Error> {
     let apply = |options: &mut Options, sets: &[(&str, &str)]| {
         settings::apply(options, sets).map_err(|why| Error::Usage(why.to_string()))
     };
-    apply(&mut scratch, sets)?;
+    // The given settings are checked before anything is read.
+    apply(&mut Options::kernel_6_12(u32::from(u16::MAX), 1000), sets)?;
+    let key = |set: &(&str, &str)| settings::find(set.0).map_or("", |it| it.key);
     let mut it = Reader {
-        machine: Machine::read(sources.root.clone()),
-        given: sets
-            .iter()
-            .filter_map(|set| Some(settings::find(set.0)?.key))
-            .collect(),
+        machine,
+        given: sets.iter().map(key).collect(),
         list: Vec::new(),
     };
-    it.shown(
-        "kernel",
-        &it.machine.release.clone(),
-        "/proc/sys/kernel/osrelease".into(),
-        false,
-    );
-    let cpus = it.cpus(sources.cpus)?;
-    it.hz(sources.tick_ns)?;
+    let release = fact("kernel", &machine.release, "/proc/sys/kernel/osrelease");
+    it.add(release.shown_only());
+    let cpus = it.cpus(usable);
+    it.add(match &machine.hz {
+        Some((hz, from)) => fact("hz", hz, from),
+        None => fact("hz", 250, "no configuration and no coarse clock").assumed(),
+    });
     it.parameters(cpus.len())?;
     it.offloaded(&cpus);
     let idle_loops = it.idle_loops();
     // What no parameter shows: the version decides it.
     for name in ["early_qs", "timer_migration", "wake_from_gp_latch"] {
-        let why = format!("kernel {}, by its version", it.machine.release);
-        it.add(Fact::assumed(name, it.default_of(name, cpus.len()), why));
+        let why = format!("kernel {}, by its version", machine.release);
+        it.add(fact(name, it.default_of(name, cpus.len()), why).assumed());
     }
-    let warnings = it.warnings();
-    it.execution();
+    it.readers();
+    let why = "hardware is parallel; a virtual machine's host decides";
+    let smp = fact("smp", "parallel or serial", why).assumed();
+    it.add(smp.shown_only());
     let mut options = Options::kernel_6_12(cpus.len() as u32, 1000);
-    let read: Vec<_> = it.list.iter().filter(|fact| fact.sets).collect();
-    let read = read.iter().map(|fact| (fact.name, fact.value.as_str()));
-    let all: Vec<_> = read.chain(sets.iter().copied()).collect();
-    apply(&mut options, &all)?;
-    for (key, value) in sets {
-        let name = settings::find(key).map_or("", |setting| setting.key);
-        it.list.push(Fact::read(name, value, "--set").shown_only());
-    }
+    let read = it.list.iter().filter(|fact| fact.sets);
+    let read = read.map(|fact| (fact.name, fact.value.as_str()));
+    apply(
+        &mut options,
+        &read.chain(sets.iter().copied()).collect::<Vec<_>>(),
+    )?;
+    let given = sets.iter().map(|set| fact(key(set), set.1, "--set"));
+    let list = it.list.into_iter().chain(given).collect();
     let given = |key| it.given.contains(&key);
     Ok(Facts {
+        list,
         idle_loops: match given("idle_loop") {
             true => vec![options.idle_loop],
             false => idle_loops,
@@ -118,216 +94,169 @@ pub fn read(sources: &Sources, sets: &[(&str, &str)]) -> Result<Facts, Error> {
             true => (0..options.cpus).collect(),
             false => cpus,
         },
-        list: it.list,
         options,
-        warnings,
+        warnings: WARNINGS
+            .iter()
+            .filter_map(|(is_so, text)| is_so(machine).then_some(*text))
+            .collect(),
     })
 }
 
-/// A text, and its place.
-type Found = Option<(String, String)>;
+/// What the text of a fact may be: in words, and its value; an empty one is the version's default.
+struct Kind(&'static str, fn(&str) -> Option<String>);
 
-/// What the text of a fact may be.
-#[derive(Clone, Copy)]
-enum Kind {
-    Ticks,
-    /// A switch that may be left to the version, whose default this is.
-    Switch(&'static str),
-    /// A count; anything above 0 is on.
-    Count,
-    FanOut,
-}
+const TICKS: Kind = Kind("a number of ticks", |text| {
+    let ticks = text.parse::<u64>().ok()?;
+    // More than that is `-1`: the kernel's own number.
+    Some(match ticks {
+        0..=100_000 => ticks.to_string(),
+        _ => "default".into(),
+    })
+});
 
-impl Kind {
-    const fn wanted(self) -> &'static str {
-        match self {
-            Kind::Ticks => "a number of ticks",
-            Kind::Switch(_) => "0, 1 or -1",
-            Kind::Count => "a number",
-            Kind::FanOut => "a fan-out of 2 to 64",
-        }
-    }
+const SWITCH: Kind = Kind("0, 1 or -1", |text| match text {
+    "0" | "N" => Some("0".into()),
+    "1" | "Y" => Some("1".into()),
+    "-1" => Some(String::new()),
+    _ => None,
+});
 
-    /// The value, and what to say behind the file's name; none if the text is not as wanted.
-    fn value(self, text: &str) -> Option<(String, &'static str)> {
-        let number = text.parse::<u64>().ok();
-        match (self, text) {
-            (Kind::Ticks, _) => Some(match number? {
-                ticks @ 0..=100_000 => (ticks.to_string(), ""),
-                _ => ("default".into(), ": not set"),
-            }),
-            (Kind::Switch(_), "0" | "N") => Some(("0".into(), "")),
-            (Kind::Switch(_), "1" | "Y") => Some(("1".into(), "")),
-            (Kind::Switch(usual), "-1") => Some((usual.into(), ": -1, by the number of CPUs")),
-            (Kind::Switch(_), _) => None,
-            (Kind::Count, _) => Some((u8::from(number? > 0).to_string(), "")),
-            (Kind::FanOut, _) => {
-                let number = number.filter(|it| (2..=64).contains(it))?;
-                Some((number.to_string(), ""))
-            }
-        }
-    }
-}
+const COUNT: Kind = Kind("a number", |text| {
+    let number = text.parse::<u64>().ok()?;
+    Some(u8::from(number > 0).to_string())
+});
+
+const FAN_OUT: Kind = Kind("a fan-out of 2 to 64", |text| {
+    let number = text.parse::<u64>().ok()?;
+    (2..=64).contains(&number).then(|| number.to_string())
+});
+
+/// Folders with the same parameters, one as good as the other.
+const EXPEDITED: &[&str] = &["/sys/kernel", "/sys/module/rcupdate/parameters"];
+
+/// Parameters that a kernel shows: name, folders, what it may be, and what is assumed; nothing: the version
+/// decides.
+const PARAMETERS: [(&str, &[&str], Kind, &str); 6] = [
+    ("jiffies_till_first_fqs", &[RCUTREE], TICKS, "default"),
+    ("jiffies_till_next_fqs", &[RCUTREE], TICKS, "default"),
+    (WAKE_FROM_GP, &[RCUTREE], SWITCH, ""),
+    ("rcu_expedited", EXPEDITED, COUNT, "0"),
+    ("rcu_normal", EXPEDITED, COUNT, "0"),
+    ("rcu_fanout_leaf", &[RCUTREE], FAN_OUT, "16"),
+];
 
 /// Reads one fact after another.
-struct Reader {
-    machine: Machine,
+struct Reader<'a> {
+    machine: &'a Machine,
     /// Settings that are given.
     given: Vec<&'static str>,
     list: Vec<Fact>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn add(&mut self, fact: Fact) {
         if !self.given.contains(&fact.name) {
             self.list.push(fact);
         }
     }
 
-    /// A fact that is no setting.
-    fn shown(&mut self, name: &'static str, value: &str, from: String, assumed: bool) {
-        let fact = Fact::read(name, value, from);
-        self.add(Fact { assumed, ..fact }.shown_only());
+    fn cpus(&mut self, usable: usize) -> Vec<u32> {
+        let online = self.machine.online.clone().filter(|it| !it.is_empty());
+        let possible = self.machine.possible.as_deref().unwrap_or_default();
+        let Some(cpus) = online else {
+            let why = format!("{CPU}/online cannot be read; this process may run on so many");
+            self.add(fact("cpus", usable, why).assumed());
+            return (0..usable as u32).collect();
+        };
+        let (online, possible) = (listed(&cpus), listed(possible));
+        let from = format!("{CPU}/online: {online}; possible: {possible}");
+        self.add(fact("cpus", cpus.len(), from));
+        cpus
     }
 
-    /// A fact that is in one place; `missing` where there is none.
-    fn one(&mut self, kind: Kind, found: Found, missing: Fact) -> Result<(), Error> {
+    fn parameters(&mut self, cpus: usize) -> Result<(), Error> {
+        let machine = self.machine;
+        for (name, folders, kind, usual) in PARAMETERS {
+            let files = folders.iter().map(|folder| format!("{folder}/{name}"));
+            let mut found = files.filter_map(|file| Some((machine.root.line(&file)?, file)));
+            let found = found.next();
+            let (folder, by_version) = (folders[0], usual.is_empty());
+            // A kernel before 6.17 may lack this parameter; then it does not wake so.
+            if by_version && found.is_none() && machine.root.has(folder) {
+                self.add(fact(name, 0, format!("{folder} has no {name}")));
+                continue;
+            }
+            let why = format!("{folder}/{name} cannot be read");
+            let missing = match by_version {
+                true => {
+                    let why = format!("{why}; by the version: kernel {}", machine.release);
+                    fact(name, self.default_of(name, cpus), why)
+                }
+                false => fact(name, usual, why),
+            };
+            self.one(kind, found, missing.assumed())?;
+        }
+        let config = machine.config.as_ref();
+        let found = config.and_then(|(text, file)| {
+            let name = "CONFIG_RCU_FANOUT";
+            Some((
+                configured(text, name)?.to_owned(),
+                format!("{file}, {name}"),
+            ))
+        });
+        let missing = fact("rcu_fanout", 64, "not to be read; the usual one").assumed();
+        self.one(FAN_OUT, found, missing)
+    }
+
+    /// A fact that is in one place: its text, and the place; `missing` where there is none.
+    fn one(
+        &mut self,
+        Kind(wanted, value): Kind,
+        found: Option<(String, String)>,
+        missing: Fact,
+    ) -> Result<(), Error> {
         let name = missing.name;
         let fact = match found {
             _ if self.given.contains(&name) => return Ok(()),
             None => missing,
-            Some((text, place)) => match kind.value(&text) {
-                Some((value, note)) => Fact::read(name, value, place + note),
-                None => return Err(nonsense(&place, &text, kind.wanted(), name)),
+            Some((text, place)) => match value(&text) {
+                Some(value) if value.is_empty() => {
+                    fact(name, missing.value, place + ": -1, by the number of CPUs")
+                }
+                Some(value) => fact(name, value, place),
+                None => return Err(nonsense(&place, &text, wanted, name)),
             },
         };
         self.list.push(fact);
         Ok(())
     }
 
-    fn line(&self, file: String) -> Found {
-        Some((self.machine.root.line(&file)?, file))
-    }
-
-    fn configured(&self, name: &str) -> Found {
-        let (text, file) = self.machine.config.as_ref()?;
-        Some((
-            configured(text, name)?.to_owned(),
-            format!("{file}, {name}"),
-        ))
-    }
-
-    fn cpus(&mut self, usable: usize) -> Result<Vec<u32>, Error> {
-        if self.given.contains(&"cpus") {
-            return Ok(vec![0]);
-        }
-        let file = format!("{CPU}/online");
-        let Some((text, file)) = self.line(file.clone()) else {
-            let why = format!("{file} cannot be read; this process may run on so many");
-            self.add(Fact::assumed("cpus", usable, why));
-            return Ok((0..usable as u32).collect());
-        };
-        let list = cpu_list(&text, MOST_CPUS).filter(|cpus| !cpus.is_empty());
-        let list = list.ok_or_else(|| nonsense(&file, &text, "a list of CPUs", "cpus"))?;
-        let possible = self.line(format!("{CPU}/possible"));
-        let possible = possible.map_or(String::new(), |it| format!("; possible: {}", it.0));
-        let from = format!("{file}: {text}{possible}");
-        self.add(Fact::read("cpus", list.len(), from));
-        Ok(list)
-    }
-
-    fn hz(&mut self, tick_ns: Option<u64>) -> Result<(), Error> {
-        let clock = tick_ns.map(|ns| (1_000_000_000 + ns / 2) / ns);
-        let fact = match (self.configured("CONFIG_HZ"), clock) {
-            _ if self.given.contains(&"hz") => return Ok(()),
-            (None, Some(hz)) => Fact::read("hz", hz, "resolution of CLOCK_MONOTONIC_COARSE"),
-            (None, None) => Fact::assumed("hz", 250, "no configuration and no coarse clock"),
-            (Some((text, place)), clock) => {
-                let hz = text.parse::<u64>().ok().filter(|hz| *hz > 0);
-                let hz = hz.ok_or_else(|| nonsense(&place, &text, "ticks a second", "hz"))?;
-                let from = match clock {
-                    Some(clock) if clock == hz => format!("{place}; and from the coarse clock"),
-                    Some(_) => format!("CLOCK_MONOTONIC_COARSE; {place} says {hz}"),
-                    None => place,
-                };
-                Fact::read("hz", clock.unwrap_or(hz), from)
-            }
-        };
-        self.add(fact);
-        Ok(())
-    }
-
-    /// What has a parameter, a switch of its own, or a word of the configuration.
-    fn parameters(&mut self, cpus: usize) -> Result<(), Error> {
-        let is_seen = self.machine.has_parameters("rcutree");
-        let hidden = |name: &str, why: &str| match is_seen {
-            true => format!("{RCUTREE} has no {name}{why}"),
-            false => format!("{RCUTREE} cannot be read{why}"),
-        };
-        for name in ["jiffies_till_first_fqs", "jiffies_till_next_fqs"] {
-            let why = hidden(name, "; the kernel's own number");
-            let found = self.line(format!("{RCUTREE}/{name}"));
-            self.one(Kind::Ticks, found, Fact::assumed(name, "default", why))?;
-        }
-        let usual = self.default_of(WAKE_FROM_GP, cpus);
-        let is_new = self.machine.version() >= Some(Version::new(6, 17));
-        let why = match is_new {
-            true => "; from 6.17 on it is 1 up to 16 CPUs, from 7.2 on for any number",
-            false => "; 0 was the default before 6.17",
-        };
-        let missing = match is_seen {
-            true => Fact::read(WAKE_FROM_GP, 0, hidden(WAKE_FROM_GP, "")),
-            false => Fact::assumed(WAKE_FROM_GP, usual, hidden(WAKE_FROM_GP, why)),
-        };
-        let found = self.line(format!("{RCUTREE}/{WAKE_FROM_GP}"));
-        self.one(Kind::Switch(usual), found, missing)?;
-        for name in ["rcu_expedited", "rcu_normal"] {
-            let files = ["/sys/kernel", "/sys/module/rcupdate/parameters"];
-            let found = files
-                .iter()
-                .find_map(|folder| self.line(format!("{folder}/{name}")));
-            let why = format!("/sys/kernel/{name} cannot be read");
-            self.one(Kind::Count, found, Fact::assumed(name, 0, why))?;
-        }
-        let leaf = self.line(format!("{RCUTREE}/rcu_fanout_leaf"));
-        let inner = self.configured("CONFIG_RCU_FANOUT");
-        for (name, found, usual) in [("rcu_fanout_leaf", leaf, 16), ("rcu_fanout", inner, 64)] {
-            let missing = Fact::assumed(name, usual, "not to be read; the usual one");
-            self.one(Kind::FanOut, found, missing)?;
-        }
-        Ok(())
-    }
-
     /// The offloaded CPUs: their threads exist. Where threads are invisible, the command line is used.
     fn offloaded(&mut self, cpus: &[u32]) {
-        let it = &self.machine;
-        let own = it.offloaded();
-        let assumed = own.is_none();
+        let it = self.machine;
         let asked = it.asked("rcu_nocbs").or(it.asked("nohz_full"));
-        let (own, from) = match (own, asked) {
+        let by_default = it.is_set("CONFIG_RCU_NOCB_CPU_DEFAULT_ALL") == Some(true);
+        let (own, from) = match (it.offloaded(), asked) {
             (Some(own), _) => (own, "threads rcuop/N in /proc"),
             _ if it.command.is_none() => (Vec::new(), "threads and command line are invisible"),
-            (None, asked) => {
-                let all = it.is_set("CONFIG_RCU_NOCB_CPU_DEFAULT_ALL") == Some(true);
+            (_, asked) => {
                 let own = match asked {
                     Some("all") => cpus.to_vec(),
+                    None if by_default => cpus.to_vec(),
                     Some(list) => it.named(list).unwrap_or_default(),
-                    None if all => cpus.to_vec(),
                     None => Vec::new(),
                 };
                 (own, "/proc/cmdline; the kernel's threads are invisible")
             }
         };
         // The model counts CPUs that are on line.
-        let places = cpus.iter().enumerate().filter(|it| own.contains(it.1));
-        let list: Vec<String> = places.map(|it| it.0.to_string()).collect();
-        let value = match list.len() {
-            0 => "none".to_owned(),
-            n if n == cpus.len() => "all".to_owned(),
-            _ => list.join(","),
-        };
-        let fact = Fact::read("rcu_nocbs", value, from);
-        self.add(Fact { assumed, ..fact });
+        let places = (0..).zip(cpus).filter(|it| own.contains(it.1));
+        let places: Vec<u32> = places.map(|it| it.0).collect();
+        let fact = fact("rcu_nocbs", listed(&places), from);
+        self.add(match it.tasks {
+            Some(_) => fact,
+            None => fact.assumed(),
+        });
     }
 
     /// Up to 6.18 the tick stops at each idle entry. Later kernels may keep it for one tick more, without a
@@ -335,25 +264,21 @@ impl Reader {
     fn idle_loops(&mut self) -> Vec<IdleLoop> {
         let file = format!("{CPU}/cpuidle/current_driver");
         let driver = self.machine.root.line(&file).filter(|it| !it.is_empty());
+        let version = self.machine.version();
+        let old = version.is_some_and(|it| it < Version::new(7, 0));
         let has_driver = driver.as_deref().is_some_and(|it| it != "none");
-        let driver = driver.map_or(format!("{file} cannot be read"), |it| {
-            format!("{file}: {it}")
-        });
-        let old = self
-            .machine
-            .version()
-            .is_some_and(|it| it < Version::new(7, 0));
-        let release = &self.machine.release;
-        if has_driver || old {
-            let why = match old {
-                true => format!("kernel {release}, before 7.0; {driver}"),
-                false => driver,
-            };
-            self.add(Fact::read("idle_loop", "classic", why));
+        let driver = driver.unwrap_or("cannot be read".into());
+        let why = format!("kernel {}; {file}: {driver}", self.machine.release);
+        if old || has_driver {
+            self.add(fact("idle_loop", "classic", why));
             return vec![IdleLoop::Classic];
         }
-        let why = format!("kernel {release}, {driver}: either is possible");
-        self.shown("idle_loop", "classic or retain", why, true);
+        let fact = fact(
+            "idle_loop",
+            "classic or retain",
+            why + ": either is possible",
+        );
+        self.add(fact.assumed().shown_only());
         vec![IdleLoop::Classic, IdleLoop::Retain]
     }
 
@@ -367,64 +292,52 @@ impl Reader {
         history.value(release, cpus as u32)
     }
 
-    fn execution(&mut self) {
-        let cpuinfo = self.machine.root.text("/proc/cpuinfo").unwrap_or_default();
-        let flags = cpuinfo.lines().find(|it| it.starts_with("flags"));
-        let mut flags = flags.unwrap_or_default().split_ascii_whitespace();
-        let why = match flags.any(|it| it == "hypervisor") {
-            true => "a virtual machine: its host decides",
-            false => "hardware is parallel; a virtual machine's host decides",
+    fn readers(&mut self) {
+        let from = match (&self.machine.tasks, &self.machine.config) {
+            (Some(_), _) => "the name of the grace-period thread",
+            (_, Some((_, file))) => file,
+            _ => "neither thread nor configuration is visible",
         };
-        self.shown("smp", "parallel or serial", why.into(), true);
-    }
-
-    /// The properties that the model does not have.
-    fn warnings(&mut self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let thread = super::place::gp_thread(&self.machine);
-        let thread = thread.map(|it| (it.name == "rcu_preempt", format!("thread {}", it.name)));
-        let preemptible = thread.or_else(|| {
-            let (text, place) = self.configured("CONFIG_PREEMPT_RCU")?;
-            Some((text == "y", place))
+        let fact = |value| fact("readers", value, from).shown_only();
+        self.add(match is_preemptible(self.machine) {
+            Some(true) => fact("preemptible"),
+            Some(false) => fact("not preemptible"),
+            None => fact("preemptible").assumed(),
         });
-        let assumed = preemptible.is_none();
-        let unseen = (true, "neither thread nor configuration is visible".into());
-        let (value, from) = preemptible.unwrap_or(unseen);
-        let word = if value {
-            "preemptible"
-        } else {
-            "not preemptible"
-        };
-        self.shown("readers", word, from, assumed);
-        let it = &self.machine;
-        if !value {
-            warnings.push(
-                "this kernel's RCU is not preemptible, the model's is: there a tick in the idle \
-                 loop is a quiescent state"
-                    .into(),
-            );
-        }
-        if it.is_set("CONFIG_HZ_PERIODIC") == Some(true) || it.asked("nohz") == Some("off") {
-            warnings
-                .push("ticks of idle CPUs never stop on this kernel; in the model they do".into());
-        }
-        if let Some(list) = it.asked("nohz_full") {
-            warnings.push(format!(
-                "nohz_full={list}: the model's CPUs tick while a program runs"
-            ));
-        }
-        if it.parameter("rcutree", "use_softirq").as_deref() == Some("N") {
-            warnings.push(
-                "use_softirq=N: RCU's soft interrupt is a thread here, in the model it is none"
-                    .into(),
-            );
-        }
-        warnings
     }
 }
 
+fn is_preemptible(machine: &Machine) -> Option<bool> {
+    let thread = super::place::gp_thread(machine);
+    let by_name = thread.map(|it| it.name == "rcu_preempt");
+    by_name.or_else(|| machine.is_set("CONFIG_PREEMPT_RCU"))
+}
+
+/// What a machine may be: a property that the model does not have.
+type Property = (fn(&Machine) -> bool, &'static str);
+
+const WARNINGS: [Property; 4] = [
+    (
+        |it| is_preemptible(it) == Some(false),
+        "this kernel's RCU is not preemptible, the model's is: there a tick in the idle loop is a quiescent \
+         state",
+    ),
+    (
+        |it| it.is_set("CONFIG_HZ_PERIODIC") == Some(true) || it.asked("nohz") == Some("off"),
+        "ticks of idle CPUs never stop on this kernel; in the model they do",
+    ),
+    (
+        |it| it.asked("nohz_full").is_some(),
+        "nohz_full: the model's CPUs tick while a program runs",
+    ),
+    (
+        |it| it.parameter("rcutree", "use_softirq").as_deref() == Some("N"),
+        "use_softirq=N: RCU's soft interrupt is a thread here, in the model it is none",
+    ),
+];
+
 /// A fact.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fact {
     /// Its name: that of a setting of the machine model where there is one.
     pub name: &'static str,
@@ -435,45 +348,40 @@ pub struct Fact {
     /// No file on this machine has it.
     pub assumed: bool,
     /// A setting of the model's machine follows it.
+    #[serde(skip)]
     pub sets: bool,
 }
 
-impl Fact {
-    /// Read from `from`.
-    pub fn read(name: &'static str, value: impl ToString, from: impl Into<String>) -> Self {
-        Fact {
-            name,
-            value: value.to_string(),
-            from: from.into(),
-            assumed: false,
-            sets: true,
-        }
+/// Read from `from`.
+fn fact(name: &'static str, value: impl ToString, from: impl Into<String>) -> Fact {
+    Fact {
+        name,
+        value: value.to_string(),
+        from: from.into(),
+        assumed: false,
+        sets: true,
     }
+}
 
-    /// Could not be read, and assumed because of `why`.
-    pub fn assumed(name: &'static str, value: impl ToString, why: impl Into<String>) -> Self {
+impl Fact {
+    fn assumed(self) -> Self {
         Fact {
             assumed: true,
-            ..Fact::read(name, value, why)
+            ..self
         }
     }
 
-    /// Shown only; the model has no such setting.
-    pub fn shown_only(self) -> Self {
+    /// The model has no such setting.
+    fn shown_only(self) -> Self {
         Fact {
             sets: false,
             ..self
         }
     }
-
-    /// As JSON.
-    pub fn json(&self) -> Value {
-        json!({"name": self.name, "value": self.value, "from": self.from, "assumed": self.assumed})
-    }
 }
 
 /// An error about a file with an invalid content: its path, its content, and the remedy.
-pub fn nonsense(file: &str, content: &str, wanted: &str, setting: &str) -> Error {
+fn nonsense(file: &str, content: &str, wanted: &str, setting: &str) -> Error {
     let shown: String = content.chars().take(60).collect();
     Error::failed(
         format!("{file}: `{}`", shown.escape_debug()),

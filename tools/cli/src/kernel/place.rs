@@ -4,30 +4,27 @@
 //! it ran last, and the scheduler moves it now and then. `/proc/PID/stat` has that CPU (field 39,
 //! proc_pid_stat(5)).
 
-use quiescent_live::{Machine, Task};
+use quiescent_live::{Machine, Task, listed};
+use quiescent_report::Error;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The kernel's grace-period thread, if it is visible.
+/// The kernel's grace-period thread, if it is visible: its file.
 #[derive(Debug)]
-pub struct GpThread {
-    /// Its number.
-    pub pid: u32,
-    stat: File,
-}
+pub struct GpThread(File);
 
 impl GpThread {
     /// Finds it; none in a container that shows only its own processes.
     pub fn find(machine: &Machine) -> Option<Self> {
-        let pid = gp_thread(machine)?.pid;
-        let stat = File::open(machine.root.path(&format!("/proc/{pid}/stat"))).ok()?;
-        Some(GpThread { pid, stat })
+        let stat = format!("/proc/{}/stat", gp_thread(machine)?.pid);
+        File::open(machine.root.path(&stat)).ok().map(GpThread)
     }
 
     /// The CPU on which it ran last.
     pub fn cpu(&self) -> Option<u32> {
         let mut line = [0; 1024];
-        let read = self.stat.read_at(&mut line, 0).ok()?;
+        let read = self.0.read_at(&mut line, 0).ok()?;
         processor(std::str::from_utf8(&line[..read]).ok()?)
     }
 }
@@ -35,10 +32,8 @@ impl GpThread {
 /// The thread of grace periods: its name says whether readers are preemptible.
 pub(super) fn gp_thread(machine: &Machine) -> Option<&Task> {
     let tasks = machine.tasks.as_ref()?;
-    let names = ["rcu_preempt", "rcu_sched"];
-    names
-        .iter()
-        .find_map(|name| tasks.iter().find(|it| it.name == *name))
+    let named = |name: &&str| tasks.iter().find(|it| it.name == *name);
+    ["rcu_preempt", "rcu_sched"].iter().find_map(named)
 }
 
 /// Field 39 of a line of `/proc/PID/stat`; the name in brackets may contain anything.
@@ -47,73 +42,32 @@ fn processor(line: &str) -> Option<u32> {
     rest.split_ascii_whitespace().nth(39 - 3)?.parse().ok()
 }
 
-/// The CPU on which this thread runs.
-pub fn here() -> Option<u32> {
-    // SAFETY: the call has no arguments and returns a number, or -1.
-    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
-}
-
-/// Keeps this thread on one CPU for as long as it lives.
-#[derive(Debug)]
-pub struct Pinned {
-    before: libc::cpu_set_t,
-}
-
-fn allowed() -> Option<libc::cpu_set_t> {
-    // SAFETY: a set of bits, for which all zeros is a value.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is this function's, with the given size.
-    let got = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
-    (got == 0).then_some(set)
-}
-
-/// The CPUs on which this thread may run.
-pub fn usable() -> Vec<u32> {
-    let Some(set) = allowed() else {
-        return Vec::new();
+/// Keeps this thread on that CPU from now on.
+///
+/// # Errors
+/// [`Error::Usage`] names the CPUs on which it may run; [`Error::Failed`] if the kernel refuses.
+pub fn pin(cpu: u32) -> Result<(), Error> {
+    let refused = |why| {
+        let what = format!("cannot stay on CPU {cpu}");
+        Error::failed(what, why, "has it gone off line? leave out --cpu")
     };
-    // SAFETY: the number is below the size of the set.
-    let has = |cpu: &u32| unsafe { libc::CPU_ISSET(*cpu as usize, &set) };
-    (0..libc::CPU_SETSIZE as u32).filter(has).collect()
-}
-
-impl Pinned {
-    /// Pins it to that CPU.
-    ///
-    /// # Errors
-    /// The kernel's error if it refuses.
-    pub fn to(cpu: u32) -> std::io::Result<Self> {
-        let before = allowed().ok_or_else(std::io::Error::last_os_error)?;
-        if cpu >= libc::CPU_SETSIZE as u32 {
-            return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
-        }
-        // SAFETY: as in `allowed`.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the number is below the size of the set.
-        unsafe { libc::CPU_SET(cpu as usize, &mut set) };
-        set_affinity(&set)?;
-        Ok(Pinned { before })
+    let allowed = sched_getaffinity(None).map_err(refused)?;
+    let usable = (0..CpuSet::MAX_CPU).filter(|it| allowed.is_set(*it));
+    let usable: Vec<u32> = usable.map(|it| it as u32).collect();
+    if !usable.contains(&cpu) {
+        let usable = listed(&usable);
+        let why = format!("--cpu {cpu}: this process may run on {usable}; give one of these");
+        return Err(Error::Usage(why));
     }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // The set was allowed before; an error now has no remedy.
-        let _ = set_affinity(&self.before);
-    }
-}
-
-fn set_affinity(set: &libc::cpu_set_t) -> std::io::Result<()> {
-    // SAFETY: the set has the given size, and is only read.
-    match unsafe { libc::sched_setaffinity(0, size_of_val(set), set) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    let mut one = CpuSet::new();
+    one.set(cpu as usize);
+    sched_setaffinity(None, &one).map_err(refused)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::thread::sched_getcpu;
 
     #[test]
     fn the_processor_is_field_39() {
@@ -125,14 +79,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_thread_stays_and_is_free_again() {
-        let usable_before = usable();
-        let last = *usable_before.last().unwrap();
-        {
-            let _pinned = Pinned::to(last).unwrap();
-            assert_eq!((usable(), here()), (vec![last], Some(last)));
-        }
-        assert_eq!(usable(), usable_before);
-        assert!(Pinned::to(1_000_000).is_err());
+    fn a_pinned_thread_stays() {
+        let cpu = sched_getcpu() as u32;
+        pin(cpu).unwrap();
+        assert_eq!(sched_getcpu() as u32, cpu);
+        let said = pin(4_000_000).unwrap_err().to_string();
+        assert!(said.contains(&format!("may run on {cpu};")), "{said}");
     }
 }

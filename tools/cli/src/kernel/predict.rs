@@ -6,10 +6,10 @@
 //! known (read or observed), only matching configurations are compared.
 
 use super::facts::Facts;
-use super::load::{ALWAYS, Load};
 use quiescent_report::Control;
-use quiescent_sim::chance::Chance;
-use quiescent_sim::{Hog, IdleLoop, Machine, Op, Options, Smp, Stats, Steps, Time};
+use quiescent_report::rows::samples::distinct;
+use quiescent_report::rows::stats;
+use quiescent_sim::{Hog, Machine, Op, Options, Stats, Steps, Time, settings};
 use std::collections::BTreeMap;
 
 /// Calls of each configuration, and one before them that does not count.
@@ -37,32 +37,26 @@ impl ThreadPlace {
     }
 }
 
-/// The other load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadKind {
-    /// Nothing.
-    Idle,
-    /// A busy program on the caller's CPU.
-    Caller,
-    /// A busy program on the thread's CPU.
-    Thread,
-    /// A busy program on a third CPU.
-    Third,
-    /// Programs that compute and sleep at random, with the measured shares.
-    Measured,
-}
+/// The load of a machine on which nothing else runs.
+pub const IDLE: &str = "idle";
 
-impl LoadKind {
-    const fn words(self) -> &'static str {
-        match self {
-            LoadKind::Idle => "idle",
-            LoadKind::Caller => "the caller's CPU busy",
-            LoadKind::Thread => "the thread's CPU busy",
-            LoadKind::Third => "another CPU busy",
-            LoadKind::Measured => "as busy as measured",
-        }
-    }
-}
+/// A load: in words, and the CPU of a busy program, if it has one; none where there is no such CPU, or where
+/// it has another name. It is made of the machine and the caller's CPU.
+type Load = (&'static str, fn(&Options, u32) -> Option<Option<u32>>);
+
+const LOADS: [Load; 4] = [
+    (IDLE, |_, _| Some(None)),
+    ("the caller's CPU busy", |_, caller| Some(Some(caller))),
+    ("the thread's CPU busy", |machine, caller| {
+        let thread = machine.gp_cpu;
+        (thread != caller).then_some(Some(thread))
+    }),
+    ("another CPU busy", |machine, caller| {
+        let mut others = (0..machine.cpus).rev();
+        let third = others.find(|it| ![caller, machine.gp_cpu].contains(it));
+        third.map(Some)
+    }),
+];
 
 /// The model's result for one configuration, or for several with equal results.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,9 +64,9 @@ pub struct Prediction {
     /// The place of the thread.
     pub place: ThreadPlace,
     /// The other load.
-    pub load: LoadKind,
+    pub load: &'static str,
     /// Idle loops and ways of execution with this result.
-    pub ways: Vec<(IdleLoop, Smp)>,
+    pub ways: Vec<[String; 2]>,
     /// The mean of a call, in µs.
     pub mean_us: f64,
     /// Waits of a grace period that ended in a scan, on average: 0 where every CPU reported by itself before.
@@ -84,40 +78,17 @@ pub struct Prediction {
 impl Prediction {
     /// The configuration as a text.
     pub fn case(&self) -> String {
-        let words = [self.place.words(), self.load.words()];
-        format!("thread {}, {}, {}", words[0], words[1], self.ways())
+        let words = |at: usize| distinct(self.ways.iter().map(|it| it[at].clone()));
+        let [idle_loops, smps] = [0, 1].map(|at| words(at).join(" or "));
+        let (place, load) = (self.place.words(), self.load);
+        format!("thread {place}, {load}, {idle_loops}, {smps}")
     }
 
-    /// The other load as a text.
-    pub const fn load_words(&self) -> &'static str {
-        self.load.words()
-    }
-
-    /// The idle loops and ways of execution as a text.
-    pub fn ways(&self) -> String {
-        let smp = |it: &Smp| {
-            if *it == Smp::Serial {
-                "serial"
-            } else {
-                "parallel"
-            }
-        };
-        let idle = |it: &IdleLoop| match it {
-            IdleLoop::Retain => "retain",
-            IdleLoop::Classic => "classic",
-        };
-        let list = |words: Vec<&str>| {
-            let mut distinct: Vec<&str> = Vec::new();
-            for word in words {
-                if !distinct.contains(&word) {
-                    distinct.push(word);
-                }
-            }
-            distinct.join(" or ")
-        };
-        let smps = list(self.ways.iter().map(|it| smp(&it.1)).collect());
-        let loops = list(self.ways.iter().map(|it| idle(&it.0)).collect());
-        format!("{loops}, {smps}")
+    /// The means differ by less than a two-hundredth, and the waits are the same.
+    fn is_alike(&self, other: &Prediction) -> bool {
+        let mean = (self.mean_us / other.mean_us - 1.0).abs() < 0.005;
+        let waits = (self.waits - other.waits).abs() < 0.05;
+        mean && waits && self.place == other.place && self.load == other.load
     }
 }
 
@@ -128,95 +99,57 @@ pub struct CallPattern {
     pub pause_ns: u64,
     /// Computing time of the caller between two calls, in ns.
     pub gap_ns: u64,
-    /// The machine's number of the CPU that made most of them.
+    /// The machine's number of the CPU that made the last one.
     pub cpu: Option<u32>,
-    /// The load that was measured.
-    pub load: Option<Load>,
     /// The seed of the model.
     pub seed: u64,
 }
 
 /// Runs every configuration; fewer when stopped.
 pub fn predict(facts: &Facts, calls: &CallPattern, control: Control<'_>) -> Vec<Prediction> {
-    let caller = calls
-        .cpu
-        .and_then(|cpu| facts.cpus.iter().position(|it| *it == cpu));
+    let caller = facts.cpus.iter().position(|it| Some(*it) == calls.cpu);
     let caller = caller.unwrap_or(0) as u32 % facts.options.cpus;
+    let ways = facts.idle_loops.iter();
+    let ways = ways.flat_map(|&idle_loop| facts.smps.iter().map(move |&smp| (idle_loop, smp)));
+    let places = ThreadPlace::ALL.into_iter();
+    let loads = places.flat_map(|place| LOADS.map(|load| (place, load)));
     let mut found: Vec<Prediction> = Vec::new();
-    for place in ThreadPlace::ALL {
-        for load in loads(facts.options.cpus, place, calls) {
-            for &idle_loop in &facts.idle_loops {
-                for &smp in &facts.smps {
-                    if control.stopped() {
-                        return found;
-                    }
-                    let options = Options {
-                        idle_loop,
-                        smp,
-                        seed: calls.seed,
-                        gp_cpu: match place {
-                            ThreadPlace::Same => caller,
-                            ThreadPlace::Other => (caller + 1) % facts.options.cpus,
-                        },
-                        ..facts.options.clone()
-                    };
-                    let stats = run(options, caller, load, calls, facts);
-                    let Some(one) = reading(place, load, (idle_loop, smp), &stats, facts) else {
-                        continue;
-                    };
-                    match found.iter_mut().find(|it| alike(it, &one)) {
-                        Some(known) => known.ways.extend(one.ways),
-                        None => found.push(one),
-                    }
-                }
-            }
+    for ((place, (load, busy)), (idle_loop, smp)) in
+        loads.flat_map(|it| ways.clone().map(move |way| (it, way)))
+    {
+        let options = Options {
+            idle_loop,
+            smp,
+            seed: calls.seed,
+            gp_cpu: match place {
+                ThreadPlace::Same => caller,
+                ThreadPlace::Other => (caller + 1) % facts.options.cpus,
+            },
+            ..facts.options.clone()
+        };
+        let is_there = (options.gp_cpu == caller) == (place == ThreadPlace::Same);
+        let Some(hog) = busy(&options, caller).filter(|_| is_there) else {
+            continue;
+        };
+        if control.stopped() {
+            break;
+        }
+        let stats = run(&options, caller, hog, calls);
+        let Some(one) = reading(place, load, &stats, &options) else {
+            continue;
+        };
+        match found.iter_mut().find(|it| it.is_alike(&one)) {
+            Some(known) => known.ways.extend(one.ways),
+            None => found.push(one),
         }
     }
     found
 }
 
-/// The possible loads of a machine with so many CPUs, with the thread in that place.
-fn loads(cpus: u32, place: ThreadPlace, calls: &CallPattern) -> Vec<LoadKind> {
-    let all = [
-        LoadKind::Idle,
-        LoadKind::Caller,
-        LoadKind::Thread,
-        LoadKind::Third,
-        LoadKind::Measured,
-    ];
-    let has = |load: &LoadKind| match (load, place) {
-        (LoadKind::Idle | LoadKind::Caller, _) => true,
-        (LoadKind::Thread, ThreadPlace::Other) => true,
-        (LoadKind::Thread, ThreadPlace::Same) => false, // the caller's as well
-        (LoadKind::Third, ThreadPlace::Other) => cpus > 2,
-        (LoadKind::Third, ThreadPlace::Same) => cpus > 1,
-        (LoadKind::Measured, _) => calls.load.as_ref().is_some_and(|it| !it.idle()),
-    };
-    let possible = cpus > 1 || place == ThreadPlace::Same;
-    all.into_iter().filter(|it| possible && has(it)).collect()
-}
-
-/// The means differ by less than a two-hundredth, and the waits are the same.
-fn alike(a: &Prediction, b: &Prediction) -> bool {
-    let near = (a.mean_us / b.mean_us - 1.0).abs() < 0.005 && (a.waits - b.waits).abs() < 0.05;
-    near && a.place == b.place && a.load == b.load
-}
-
-fn run(options: Options, caller: u32, load: LoadKind, calls: &CallPattern, facts: &Facts) -> Stats {
-    let (cpus, gp_cpu, seed) = (options.cpus, options.gp_cpu, options.seed);
-    let mut machine = Machine::new(options);
-    let third = (0..cpus).rev().find(|it| ![caller, gp_cpu].contains(it));
-    let hog = match load {
-        LoadKind::Caller => Some(caller),
-        LoadKind::Thread => Some(gp_cpu),
-        LoadKind::Third => third,
-        LoadKind::Idle | LoadKind::Measured => None,
-    };
+fn run(options: &Options, caller: u32, hog: Option<u32>, calls: &CallPattern) -> Stats {
+    let mut machine = Machine::new(options.clone());
     if let Some(cpu) = hog {
         machine.spawn_endless("hog", cpu, 0, Hog);
-    }
-    if load == LoadKind::Measured {
-        spawn_measured(&mut machine, calls, facts, seed);
     }
     let call = |it: Steps| match calls.gap_ns {
         0 => it.op(Op::Synchronize),
@@ -232,65 +165,41 @@ fn run(options: Options, caller: u32, load: LoadKind, calls: &CallPattern, facts
     machine.stats()
 }
 
-/// Programs with the measured load: the busy time of all CPUs, divided by the number of wake-ups.
-fn spawn_measured(machine: &mut Machine, calls: &CallPattern, facts: &Facts, seed: u64) {
-    let Some(load) = &calls.load else { return };
-    let total: f64 = load.busy.iter().map(|it| it.1).sum();
-    let compute = (1e9 * total / load.wakeups_per_s.max(1.0)).max(1.0);
-    let mut chance = Chance::new(seed);
-    for (cpu, busy) in &load.busy {
-        let Some(index) = facts.cpus.iter().position(|it| it == cpu) else {
-            continue;
-        };
-        let (name, index) = (format!("load/{index}"), index as u32);
-        if index >= facts.options.cpus || *busy < 0.001 {
-            continue;
-        }
-        if *busy > ALWAYS {
-            machine.spawn_endless(&name, index, 0, Hog);
-            continue;
-        }
-        let [compute, sleep] = [compute, compute * (1.0 - busy) / busy].map(|mean| Time {
-            mean: mean as u64,
-            vary: true,
-        });
-        let turns = Steps::default().repeat(None, |it| it.run(compute).pause(sleep));
-        let work = turns.of(Vec::new(), Chance::new(chance.next()));
-        machine.spawn_endless(&name, index, u64::from(index), work);
-    }
-}
-
+/// What a run shows; none if it was ended before the second call.
 fn reading(
     place: ThreadPlace,
-    load: LoadKind,
-    way: (IdleLoop, Smp),
+    load: &'static str,
     stats: &Stats,
-    facts: &Facts,
+    options: &Options,
 ) -> Option<Prediction> {
     let calls = stats.calls.get(1..)?;
     let first = calls.first()?.start;
-    let tick = facts.options.jiffy_ns() as f64;
-    let mut ticks = BTreeMap::new();
-    let mut sum = 0.0;
-    for call in calls {
-        let ns = (call.end - call.start) as f64;
-        sum += ns;
-        *ticks.entry((ns / tick).round() as u64).or_insert(0) += 1;
-    }
-    let gps: Vec<u32> = stats
-        .grace_periods
-        .iter()
-        .filter(|it| it.end >= first)
-        .map(|it| it.scans)
-        .collect();
+    let us = calls.iter().map(|it| (it.end - it.start) as f64 / 1e3);
+    let us: Vec<f64> = us.collect();
+    let gps = stats.grace_periods.iter().filter(|it| it.end >= first);
+    let scans: Vec<f64> = gps.map(|it| f64::from(it.scans)).collect();
+    let ways = ["idle_loop", "smp"].map(|key| {
+        let setting = settings::find(key).expect("the table has it");
+        setting.get(options)
+    });
     Some(Prediction {
         place,
         load,
-        ways: vec![way],
-        mean_us: sum / calls.len() as f64 / 1e3,
-        waits: gps.iter().sum::<u32>() as f64 / gps.len().max(1) as f64,
-        ticks,
+        ways: vec![ways],
+        mean_us: stats::mean(&us)?,
+        waits: stats::mean(&scans).unwrap_or(0.0),
+        ticks: in_ticks(&us, options),
     })
+}
+
+/// The number of calls with each duration in ticks.
+pub fn in_ticks(us: &[f64], options: &Options) -> BTreeMap<u64, u64> {
+    let tick = options.jiffy_ns() as f64 / 1e3;
+    let mut ticks = BTreeMap::new();
+    for us in us {
+        *ticks.entry((us / tick).round() as u64).or_insert(0) += 1;
+    }
+    ticks
 }
 
 #[cfg(test)]

@@ -3,16 +3,19 @@
 //!
 //! Calls are grouped by the place of the grace-period thread after them, if that is known: each group is
 //! compared with the predictions for its place. On a machine that was idle during the measurement only idle
-//! configurations count, and where every CPU was busy only that configuration. A range is extended by the 2.5
-//! % by which the model may be off (`docs/model.md`).
+//! configurations count. A range is extended by the 2.5 % by which the model may be off (`docs/model.md`).
 //!
 //! A measurement outside the range is a finding about the model, not about this machine; the command does not
 //! fail.
 
 use super::calls::Call;
-use super::load::Load;
-use super::predict::{LoadKind, Prediction, ThreadPlace};
+use super::predict::{self, Prediction, ThreadPlace, in_ticks};
 use quiescent_report::rows::stats;
+use quiescent_sim::Options;
+
+/// On an idle machine no CPU is busy for a larger share of the time: the caller and RCU's own threads use a
+/// little.
+pub const IDLE: f64 = 0.05;
 
 /// The largest error of a mean, as in the model's own experiments.
 const ALLOWED: f64 = 0.025;
@@ -40,30 +43,23 @@ impl Group {
 
 /// Groups calls by the thread's place, those on another CPU first.
 pub fn groups(calls: &[Call]) -> Vec<Group> {
-    let of = |call: &Call| Some((call.cpu?, call.thread?));
-    let known = calls.iter().filter(|it| of(it).is_some()).count();
-    if known < calls.len() || calls.is_empty() {
-        let us = calls.iter().map(|it| it.us).collect();
-        let whole = Group { place: None, us };
-        return [whole].into_iter().filter(|it| !it.us.is_empty()).collect();
-    }
-    let mut groups = Vec::new();
-    for place in ThreadPlace::ALL {
-        let here =
-            |call: &&Call| of(call).is_some_and(|(a, b)| (a == b) == (place == ThreadPlace::Same));
-        let us: Vec<f64> = calls.iter().filter(here).map(|it| it.us).collect();
-        if !us.is_empty() {
-            groups.push(Group {
-                place: Some(place),
-                us,
-            });
-        }
-    }
-    groups
+    let is_known = calls.iter().all(|it| it.thread.is_some());
+    let place = |call: &Call| match call.thread == Some(call.cpu) {
+        _ if !is_known => None,
+        true => Some(ThreadPlace::Same),
+        false => Some(ThreadPlace::Other),
+    };
+    let [other, same] = ThreadPlace::ALL.map(Some);
+    let groups = [None, other, same].map(|of| {
+        let us = calls.iter().filter(|it| place(it) == of);
+        let us = us.map(|it| it.us).collect();
+        Group { place: of, us }
+    });
+    groups.into_iter().filter(|it| !it.us.is_empty()).collect()
 }
 
 /// The result of a comparison.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
     /// The smallest mean that was predicted for these calls, in µs.
     pub lowest_us: f64,
@@ -94,45 +90,33 @@ impl Verdict {
     }
 }
 
-/// Can a prediction apply to these calls?
-pub fn fits(prediction: &Prediction, group: &Group, load: Option<&Load>) -> bool {
-    let only = match load {
-        Some(load) if load.idle() => Some(LoadKind::Idle),
-        Some(load) if load.full() => Some(LoadKind::Measured),
-        _ => None, // a program computed now and then: any of them applies for some time
-    };
-    group.has(prediction.place) && only.is_none_or(|only| prediction.load == only)
+/// Can a prediction apply to these calls, on a machine whose busiest CPU was busy for this share of the time?
+fn fits(prediction: &Prediction, group: &Group, busiest: Option<f64>) -> bool {
+    let is_idle = busiest.is_some_and(|it| it < IDLE);
+    group.has(prediction.place) && (!is_idle || prediction.load == predict::IDLE)
 }
 
-/// Compares groups with predictions, on a machine whose ticks last `tick_us` µs; none if there is nothing to
-/// compare.
+/// Compares groups with predictions for this machine; none if there is nothing to compare.
 pub fn verdict(
     groups: &[Group],
     predictions: &[Prediction],
-    load: Option<&Load>,
-    tick_us: f64,
+    busiest: Option<f64>,
+    options: &Options,
 ) -> Option<Verdict> {
     let calls: usize = groups.iter().map(|it| it.us.len()).sum();
-    let mut verdict = Verdict {
-        lowest_us: 0.0,
-        highest_us: 0.0,
-        measured_us: 0.0,
-        as_predicted: 0,
-        nearest: Vec::new(),
-    };
+    let mut verdict = Verdict::default();
     for group in groups {
         let share = group.us.len() as f64 / calls as f64;
         let all = predictions.iter().enumerate();
-        let own: Vec<_> = all.filter(|it| fits(it.1, group, load)).collect();
+        let own: Vec<_> = all.filter(|it| fits(it.1, group, busiest)).collect();
         let means = own.iter().map(|it| it.1.mean_us);
         let off = |it: &Prediction| (it.mean_us / group.mean_us() - 1.0).abs();
         let nearest = own.iter().min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
         verdict.nearest.push(nearest.0);
-        let predicted = |us: &&f64| {
-            let ticks = (**us / tick_us).round() as u64;
-            own.iter().any(|it| it.1.ticks.contains_key(&ticks))
-        };
-        verdict.as_predicted += group.us.iter().filter(predicted).count();
+        let is_predicted = |ticks: u64| own.iter().any(|it| it.1.ticks.contains_key(&ticks));
+        let ticks = in_ticks(&group.us, options).into_iter();
+        let predicted = ticks.filter(|it| is_predicted(it.0));
+        verdict.as_predicted += predicted.map(|it| it.1 as usize).sum::<usize>();
         verdict.lowest_us += share * means.clone().fold(f64::INFINITY, f64::min);
         verdict.highest_us += share * means.fold(0.0, f64::max);
         verdict.measured_us += share * group.mean_us();
@@ -143,22 +127,21 @@ pub fn verdict(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiescent_sim::{IdleLoop, Smp};
 
     fn call(us: f64, cpu: u32, thread: Option<u32>) -> Call {
         Call {
             us,
-            cpu: Some(cpu),
+            cpu,
             thread,
             gap_us: 0.0,
         }
     }
 
-    fn prediction(place: ThreadPlace, load: LoadKind, mean_us: f64) -> Prediction {
+    fn prediction(place: ThreadPlace, load: &'static str, mean_us: f64) -> Prediction {
         Prediction {
             place,
             load,
-            ways: vec![(IdleLoop::Classic, Smp::Parallel)],
+            ways: vec![["classic", "parallel"].map(String::from)],
             mean_us,
             waits: 1.0,
             ticks: [((mean_us / 4_000.0).round() as u64, 1)].into(),
@@ -176,31 +159,19 @@ mod tests {
         assert_eq!(groups[0].us, [8_000.0, 9_000.0]);
         assert_eq!(groups[1].us, [4_000.0]);
         let predictions = [
-            prediction(ThreadPlace::Other, LoadKind::Idle, 8_500.0),
-            prediction(ThreadPlace::Other, LoadKind::Third, 17_000.0),
-            prediction(ThreadPlace::Same, LoadKind::Idle, 4_000.0),
+            prediction(ThreadPlace::Other, predict::IDLE, 8_500.0),
+            prediction(ThreadPlace::Other, "another CPU busy", 17_000.0),
+            prediction(ThreadPlace::Same, predict::IDLE, 4_000.0),
         ];
-        let idle = Load {
-            busy: vec![(0, 0.01)],
-            wakeups_per_s: 1.0,
-        };
-        let of_idle = verdict(&groups, &predictions, Some(&idle), 4_000.0).unwrap();
+        let options = Options::kernel_6_12(2, 250);
+        let of_idle = verdict(&groups, &predictions, Some(0.01), &options).unwrap();
         assert_eq!(of_idle.nearest, [0, 2]);
         for end in [of_idle.lowest_us, of_idle.highest_us] {
             assert!((end - 7_000.0).abs() < 1e-6, "{end}");
         }
         assert!(of_idle.inside());
         assert_eq!(of_idle.as_predicted, 3);
-        let full = Load {
-            busy: vec![(0, 0.99), (1, 1.0)],
-            wakeups_per_s: 1.0,
-        };
-        assert_eq!(
-            verdict(&groups, &predictions, Some(&full), 4_000.0),
-            None,
-            "no such prediction"
-        );
-        let of_any = verdict(&groups, &predictions, None, 4_000.0).unwrap();
+        let of_any = verdict(&groups, &predictions, None, &options).unwrap();
         assert!(of_any.highest_us > 12_000.0 && of_any.lowest_us < 7_001.0);
     }
 
@@ -209,16 +180,17 @@ mod tests {
         let groups = groups(&[call(12_000.0, 0, None)]);
         assert_eq!(groups[0].place, None, "the thread's place is unknown");
         let predictions = [
-            prediction(ThreadPlace::Same, LoadKind::Idle, 8_000.0),
-            prediction(ThreadPlace::Other, LoadKind::Idle, 10_000.0),
+            prediction(ThreadPlace::Same, predict::IDLE, 8_000.0),
+            prediction(ThreadPlace::Other, predict::IDLE, 10_000.0),
         ];
-        let found = verdict(&groups, &predictions, None, 4_000.0).unwrap();
+        let options = Options::kernel_6_12(2, 250);
+        let found = verdict(&groups, &predictions, None, &options).unwrap();
         assert!(!found.inside() && (found.off() - 0.2).abs() < 1e-9);
         assert_eq!(
             (found.nearest.as_slice(), found.as_predicted),
             (&[1][..], 1)
         );
-        assert_eq!(verdict(&[], &predictions, None, 4_000.0), None);
-        assert_eq!(verdict(&groups, &[], None, 4_000.0), None);
+        assert_eq!(verdict(&[], &predictions, None, &options), None);
+        assert_eq!(verdict(&groups, &[], None, &options), None);
     }
 }

@@ -5,9 +5,8 @@
 //! is in the page, in `--full` and in `--json`.
 
 use super::{Reproduced, sentences};
-use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, shortened};
-use quiescent_report::verdict::Target;
+use quiescent_report::verdict::{self, Sense, Target};
 use quiescent_sim::experiments::{Comparison, Shown, Source};
 
 /// The height of a terminal.
@@ -16,193 +15,124 @@ const LINES: usize = 25;
 const COLUMNS: usize = 100;
 /// Misses of the library; the model has the rest of the screen.
 const MISSES: usize = 4;
+/// The width of a miss's name: with its figures it fits a line.
+const WHAT: usize = 42;
 
 /// The first screen.
 pub fn text(found: &Reproduced) -> String {
-    let (parts, misses) = (parts(found), misses(found));
+    let (ours, models) = misses(found);
     let mut lines: Vec<String> = sentences::sentences(found);
     if !lines.is_empty() {
         lines.push(String::new());
     }
-    lines.extend(parts.render().lines().map(String::from));
+    lines.extend(parts(found).render().lines().map(String::from));
     let mut end = Vec::new();
-    if let Some(note) = found.notes.first() {
-        let more = match found.notes.len() {
-            1 => String::new(),
-            many => format!(" (and {} more)", many - 1),
+    if let Some((note, more)) = found.notes.split_first() {
+        let more = match more.len() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
         };
         let room = COLUMNS.saturating_sub(more.chars().count() + "not measured: ".len());
         end.push(format!("not measured: {}{more}", shortened(note, room)));
     }
     end.push("All tables: --full, or the page.".into());
-    if !misses.is_empty() {
-        lines.push(String::new());
+    let all = ours.len() + models.len();
+    if all > 0 {
+        lines.extend(["", "missed, worst first"].map(String::from));
         let room = LINES.saturating_sub(lines.len() + end.len() + 3);
-        let chosen = chosen(&misses, room);
-        lines.extend(table(&chosen).render().lines().map(String::from));
-        let left = misses.len() - chosen.len();
-        if left > 0 {
-            end.insert(0, format!("… and {left} more misses."));
+        let share = room.saturating_sub(models.len()).max(MISSES);
+        let ours = ours.into_iter().take(share);
+        let chosen: Vec<Target> = ours.chain(models).take(room).collect();
+        lines.extend(verdict::text(&chosen).lines().map(String::from));
+        if chosen.len() < all {
+            end.insert(0, format!("… and {} more misses.", all - chosen.len()));
         }
     }
-    lines.extend(end);
-    let lines = lines.iter().map(|line| shortened(line, COLUMNS) + "\n");
-    lines.collect()
+    let lines = lines.iter().chain(&end);
+    lines.map(|line| shortened(line, COLUMNS) + "\n").collect()
 }
 
 /// What has a verdict, by part: held, missed, fitted, not measured.
-#[derive(Default)]
-struct Tally([usize; 4]);
-
-impl Tally {
-    fn of(verdicts: impl Iterator<Item = Option<bool>>, none: usize) -> Tally {
-        let mut tally = Tally::default();
-        for it in verdicts {
-            let place = it.map_or(none, |held| usize::from(!held));
-            tally.0[place] += 1;
-        }
-        tally
-    }
-}
-
 fn parts(found: &Reproduced) -> Table {
-    let modelled = &found.modelled;
-    let of = |source| {
-        let all = modelled.comparisons();
-        Tally::of(
-            all.filter(move |it| it.source == source)
-                .map(Comparison::holds),
-            2,
-        )
+    // What has no verdict is not measured here, and fitted in the model.
+    let tally = |verdicts: &mut dyn Iterator<Item = Option<bool>>, none: usize| {
+        let mut counts = [0; 4];
+        for it in verdicts {
+            counts[it.map_or(none, |held| usize::from(!held))] += 1;
+        }
+        counts
     };
-    let claims = modelled.shown().filter(|it| it.claim.is_some());
+    let of = |source| {
+        let all = found.modelled.comparisons();
+        let own = all.filter(move |it| it.source == source);
+        tally(&mut own.map(Comparison::holds), 2)
+    };
+    let claims = found.modelled.shown().filter(|it| it.claim.is_some());
+    let targets = found.targets.iter();
     let all = [
         (
             "the library, on this machine",
-            Tally::of(found.targets.iter().map(Target::met), 3),
+            tally(&mut targets.map(Target::met), 3),
         ),
         ("the model, beside measured kernels", of(Source::Kernel)),
         ("the model, beside published figures", of(Source::Published)),
         (
             "the model, published statements",
-            Tally::of(claims.map(Shown::holds), 2),
+            tally(&mut claims.map(Shown::holds), 2),
         ),
-        ("the model, beside threads of this run", of(Source::Threads)),
     ];
-    let mut table = Table::new(
-        &["figures of", "held", "MISSED", "fitted", "not measured"],
-        1,
-    );
-    for (name, Tally(counts)) in all {
-        if counts.iter().any(|&it| it > 0) {
-            let counts = counts.map(|it| it.to_string());
-            table.row(std::iter::once(name.to_owned()).chain(counts));
-        }
+    let heads = ["figures of", "held", "MISSED", "fitted", "not measured"];
+    let mut table = Table::new(&heads, 1);
+    for (name, counts) in all.into_iter().filter(|it| it.1 != [0; 4]) {
+        let counts = counts.map(|it| it.to_string());
+        table.row(std::iter::once(name.to_owned()).chain(counts));
     }
     table
 }
 
-/// Something that was missed.
-struct Miss {
-    what: String,
-    figure: String,
-    bound: String,
-    basis: &'static str,
-    /// How far it lies outside: 1 is at the bound.
-    off: f64,
-    ours: bool,
-}
-
-/// All misses: the library's first, and the worst first.
-fn misses(found: &Reproduced) -> Vec<Miss> {
-    let targets = found.targets.iter().filter(|it| it.met() == Some(false));
-    let figures = found.modelled.comparisons();
-    let figures = figures.filter(|it| it.holds() == Some(false));
-    let claims = found
-        .modelled
-        .shown()
-        .filter(|it| it.holds() == Some(false));
-    let all = targets
-        .map(of_target)
-        .chain(figures.map(of_figure))
-        .chain(claims.map(of_claim));
-    let mut all: Vec<Miss> = all.collect();
-    all.sort_by(|a, b| b.ours.cmp(&a.ours).then(b.off.total_cmp(&a.off)));
-    all
-}
-
-fn of_target(it: &Target) -> Miss {
-    let figure = |value: Option<f64>| value.map_or("-".into(), short);
-    Miss {
-        what: it.what.clone(),
-        figure: format!("{} {}", figure(it.ours), it.unit),
-        bound: figure(it.bound),
-        basis: "measured",
-        off: it.ratio().unwrap_or(f64::INFINITY),
-        ours: true,
-    }
-}
-
-fn of_figure(it: &Comparison) -> Miss {
-    Miss {
-        what: format!(
-            "{} {}: {}",
+/// All misses as targets: the library's first, and the worst first. How far a figure of the model is off, in
+/// percent, has a bound.
+fn misses(found: &Reproduced) -> (Vec<Target>, Vec<Target>) {
+    let spaced = |metric: &str| metric.replace('_', " ");
+    let target = |what: String, ours, bound, sense, unit| Target {
+        what: shortened(&what, WHAT),
+        ours: Some(ours),
+        bound,
+        sense,
+        unit,
+    };
+    let figures = found.modelled.missed().map(|it| {
+        let what = format!(
+            "{} {}: {}, off by",
             it.experiment,
             it.case,
-            it.metric.replace('_', " ")
-        ),
-        figure: format!("{} {}", short(it.model), it.unit),
-        bound: format!("{} +-{} %", short(it.real), short(it.allowed * 100.0)),
-        basis: it.basis.name(),
-        off: (it.ratio() - 1.0).abs() / it.allowed,
-        ours: false,
-    }
-}
-
-fn of_claim(it: &Shown) -> Miss {
-    let bound = it.claim.as_ref().map(|claim| claim.bound.ends());
-    let (least, most) = bound.unwrap_or_default();
-    let bound = [(least, "at least"), (most, "at most")];
-    let bound = bound
-        .iter()
-        .filter_map(|(end, word)| end.map(|end| format!("{word} {}", short(end))));
-    Miss {
-        what: format!("{}: {}", it.case, it.metric.replace('_', " ")),
-        figure: format!("{} {}", short(it.model), it.unit),
-        bound: bound.collect::<Vec<_>>().join(", "),
-        basis: it.basis.name(),
-        off: 1.0,
-        ours: false,
-    }
-}
-
-/// Those for which there is room.
-fn chosen(misses: &[Miss], room: usize) -> Vec<&Miss> {
-    let (ours, models): (Vec<&Miss>, Vec<&Miss>) = misses.iter().partition(|it| it.ours);
-    let share = room.saturating_sub(models.len()).max(MISSES);
-    let mut chosen: Vec<&Miss> = ours.into_iter().take(share.min(room)).collect();
-    let left = room - chosen.len();
-    chosen.extend(models.into_iter().take(left));
-    chosen
-}
-
-fn table(chosen: &[&Miss]) -> Table {
-    let width = |cell: fn(&Miss) -> &str, head: usize| {
-        let cells = chosen.iter().map(|it| cell(it).chars().count());
-        cells.max().unwrap_or(0).max(head)
+            spaced(it.metric)
+        );
+        let off = 100.0 * (it.ratio() - 1.0).abs();
+        target(what, off, Some(100.0 * it.allowed), Sense::AtMost, "%")
+    });
+    let claims = found.modelled.untrue().map(|it| {
+        let what = format!("{}: {}", it.case, spaced(it.metric));
+        let (least, most) = it.claim.as_ref().map_or((None, None), |it| it.bound.ends());
+        match least.filter(|least| it.model < *least) {
+            Some(least) => target(what, it.model, Some(least), Sense::AtLeast, it.unit),
+            None => target(what, it.model, most, Sense::AtMost, it.unit),
+        }
+    });
+    let targets = found.targets.iter().filter(|it| it.met() == Some(false));
+    let targets = targets.map(|it| Target {
+        what: shortened(&it.what, WHAT),
+        ..it.clone()
+    });
+    let sorted = |mut all: Vec<Target>| {
+        let off = |it: &Target| it.ratio().unwrap_or(f64::INFINITY);
+        all.sort_by(|a, b| off(b).total_cmp(&off(a)));
+        all
     };
-    let others = width(|it| &it.figure, 6) + width(|it| &it.bound, 5) + width(|it| it.basis, 5);
-    let room = COLUMNS.saturating_sub(others + 3 * 2);
-    let mut table = Table::new(&["missed, worst first", "figure", "bound", "basis"], 1);
-    for it in chosen {
-        let cells = [
-            shortened(&it.what, room),
-            it.figure.clone(),
-            it.bound.clone(),
-        ];
-        table.row(cells.into_iter().chain([it.basis.to_owned()]));
-    }
-    table
+    (
+        sorted(targets.collect()),
+        sorted(figures.chain(claims).collect()),
+    )
 }
 
 #[cfg(test)]
@@ -222,7 +152,13 @@ mod tests {
             let what = format!(
                 "target {name} with a name that is as long as names of targets are, or longer"
             );
-            Target::at_most(what, ours, Some(1.0), "ns")
+            Target {
+                what,
+                ours,
+                bound: Some(1.0),
+                sense: Sense::AtMost,
+                unit: "ns",
+            }
         };
         let targets = (1..=30).map(|it| target(it, Some(it as f64)));
         let comparisons = (1..=40).map(|it| Comparison {
@@ -251,7 +187,7 @@ mod tests {
         };
         Reproduced {
             report,
-            benchmark: None,
+            tables: Vec::new(),
             modelled: Modelled::of(vec![part]),
             targets: targets.chain([target(31, None)]).collect(),
             notes: vec!["valgrind is not installed: apt-get install valgrind".into(); 3],
@@ -271,7 +207,7 @@ mod tests {
                 .unwrap_or_else(|| panic!("no {words} in {text}"))
         };
         assert!(
-            text.starts_with("A read costs 0.500 ns; crossbeam 8.00x."),
+            text.starts_with("A read costs 0.500 ns; crossbeam-epoch 8.00x."),
             "{text}"
         );
         let line = |of: &str| {
@@ -306,7 +242,7 @@ mod tests {
     fn what_was_stopped_has_no_sentence_and_no_miss() {
         let empty = Reproduced {
             report: Report::new("reproduce", 1),
-            benchmark: None,
+            tables: Vec::new(),
             modelled: Modelled::default(),
             targets: Vec::new(),
             notes: vec!["stopped: the rest was not measured".into()],

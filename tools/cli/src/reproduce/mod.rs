@@ -5,8 +5,7 @@
 //! 3. A trickle: a block retired now and then, and the wake-ups of threads that it causes. While its last
 //!    blocks are waited for: wake-ups at rest, instruction counts if valgrind is installed, and the machine
 //!    model beside real kernels and published figures ([`quiescent_sim::experiments`]).
-//! 4. The model beside the measured trickle.
-//! 5. The targets, met or not ([`quiescent_bench::targets`]).
+//! 4. The targets, met or not ([`quiescent_bench::targets`]).
 //!
 //! In all it takes about three minutes; option `seconds` of the report has what each part took.
 
@@ -15,20 +14,11 @@ pub mod first;
 mod published;
 mod sentences;
 mod steps;
-mod threads;
 
-use self::benchmark::Benchmark;
-use quiescent_bench::cases::hold::HOLD;
-use quiescent_bench::cases::idle::IDLE;
-use quiescent_bench::cases::mixed::MIXED;
-use quiescent_bench::cases::read::READ;
-use quiescent_bench::cases::retire::RETIRE;
-use quiescent_bench::cases::sync::{SYNC, SyncCase};
-use quiescent_bench::cases::trickle::TRICKLE;
-use quiescent_bench::{instructions, subjects, targets};
-use quiescent_report::OURS;
+use quiescent_bench::cases::sync::SyncCase;
+use quiescent_bench::{subjects, targets};
 use quiescent_report::verdict::{self, Target};
-use quiescent_report::{Control, Error, Report};
+use quiescent_report::{Control, Error, OURS, Report};
 use quiescent_sim::experiments::{Modelled, show};
 use std::path::PathBuf;
 
@@ -48,8 +38,8 @@ pub struct ReproduceOptions {
 pub struct Reproduced {
     /// All rows.
     pub report: Report,
-    /// The benchmark; `None` when stopped before it.
-    pub benchmark: Option<Benchmark>,
+    /// The tables of the measured parts.
+    pub tables: Vec<String>,
     /// The experiments on the machine model.
     pub modelled: Modelled,
     /// The targets.
@@ -63,14 +53,14 @@ pub struct Reproduced {
 /// # Errors
 /// [`Error::Failed`] when a measuring thread or process cannot be started.
 pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduced, Error> {
-    let found = Reproduced {
+    let mut found = Reproduced {
         report: Report::new("reproduce", options.seed),
-        benchmark: None,
+        tables: Vec::new(),
         modelled: Modelled::default(),
         targets: Vec::new(),
         notes: Vec::new(),
     };
-    let mut found = steps::run(found, options, control)?;
+    steps::run(&mut found, options, control)?;
     note_missing(&mut found);
     if control.stopped() {
         found
@@ -101,21 +91,8 @@ fn note_missing(found: &mut Reproduced) {
 /// The results as text.
 pub fn text(found: &Reproduced) -> String {
     let report = &found.report;
-    let measured = |metric| report.rows.iter().any(|row| row.metric == metric);
     let mut parts = vec![report.host.line() + "\n"];
-    for bench in [&READ, &SYNC, &IDLE, &RETIRE, &MIXED, &HOLD] {
-        if report.options.contains_key(&bench.command()) {
-            parts.push(bench.figures(report));
-        }
-    }
-    if measured(instructions::METRIC) {
-        parts.push(instructions::text(report));
-    }
-    let benchmark = found.benchmark.as_ref();
-    parts.extend(benchmark.map(|it| benchmark::text(it, report)));
-    if report.options.contains_key(&TRICKLE.command()) {
-        parts.push(TRICKLE.figures(report));
-    }
+    parts.extend(found.tables.iter().cloned());
     if !found.modelled.is_empty() {
         parts.push(show::text(&found.modelled));
     }

@@ -5,7 +5,7 @@
 
 use quiescent_report::{Error, Row};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use serde_json::Value;
 
 const FIGURES: &str = include_str!("../../../../data/published-figures.json");
 
@@ -54,19 +54,13 @@ pub struct Experiment {
 /// # Errors
 /// [`Error::Failed`] when the data has no such experiment or another shape; it names the experiment.
 pub fn experiment(name: &str) -> Result<Experiment, Error> {
-    #[derive(Deserialize)]
-    struct File {
-        experiments: BTreeMap<String, serde_json::Value>,
-    }
-    let place = format!("published-figures.json, experiment `{name}`");
-    let remedy = "the file is part of the program: build from a clean checkout";
-    let mut file: File =
-        serde_json::from_str(FIGURES).map_err(|why| Error::failed(&place, why, remedy))?;
-    let found = file
-        .experiments
-        .remove(name)
-        .ok_or_else(|| Error::failed(&place, "no such experiment", remedy))?;
-    serde_json::from_value(found).map_err(|why| Error::failed(&place, why, remedy))
+    let failed = |why| {
+        let remedy = "the file is part of the program: build from a clean checkout";
+        let place = format!("published-figures.json, experiment `{name}`");
+        Error::failed(place, why, remedy)
+    };
+    let file: Value = serde_json::from_str(FIGURES).map_err(failed)?;
+    serde_json::from_value(file["experiments"][name].clone()).map_err(failed)
 }
 
 /// What each run has.

@@ -6,52 +6,44 @@ use super::Reproduced;
 use quiescent_report::OURS;
 use quiescent_report::text::number::short;
 
-/// A cost, and the peers it is compared with.
-struct Cost {
-    says: &'static str,
-    case: &'static str,
-    metric: &'static str,
-    unit: &'static str,
-    peers: &'static [(&'static str, &'static str)],
-}
+/// A cost: what is said, case, metric, unit, and the peers it is compared with.
+type Cost = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+);
 
 const COSTS: [Cost; 4] = [
-    Cost {
-        says: "A read costs",
-        case: "load",
-        metric: "cpu_ns",
-        unit: "ns",
-        peers: &[
-            ("crossbeam-epoch", "crossbeam"),
-            ("seize", "seize"),
-            ("arc-swap", "arc-swap"),
-        ],
-    },
-    Cost {
-        says: "A block with a destructor, malloc to free, costs",
-        case: "drop 1t",
-        metric: "cpu_ns",
-        unit: "ns",
-        peers: &[
-            ("crossbeam-epoch", "crossbeam"),
-            ("seize", "seize"),
-            ("ck", "ck"),
-        ],
-    },
-    Cost {
-        says: "A grace period beside a sleeping thread takes",
-        case: "other asleep",
-        metric: "latency_us",
-        unit: "us",
-        peers: &[("liburcu-memb", "liburcu-memb"), ("ck", "ck")],
-    },
-    Cost {
-        says: "Ten blocks retired a second cause",
-        case: "retire 10/s",
-        metric: "wakeups_per_s",
-        unit: "wake-ups/s",
-        peers: &[("liburcu-memb", "liburcu-memb"), ("kovan", "kovan")],
-    },
+    (
+        "A read costs",
+        "load",
+        "cpu_ns",
+        "ns",
+        &["crossbeam-epoch", "seize", "arc-swap"],
+    ),
+    (
+        "A block with a destructor, malloc to free, costs",
+        "drop 1t",
+        "cpu_ns",
+        "ns",
+        &["crossbeam-epoch", "seize", "ck"],
+    ),
+    (
+        "A grace period beside a sleeping thread takes",
+        "other asleep",
+        "latency_us",
+        "us",
+        &["liburcu-memb", "ck"],
+    ),
+    (
+        "Ten blocks retired a second cause",
+        "retire 10/s",
+        "wakeups_per_s",
+        "wake-ups/s",
+        &["liburcu-memb", "kovan"],
+    ),
 ];
 
 /// The sentences.
@@ -60,29 +52,21 @@ pub fn sentences(found: &Reproduced) -> Vec<String> {
     costs.chain(kernel(found)).chain(model(found)).collect()
 }
 
-fn median(found: &Reproduced, subject: &str, case: &str, metric: &str) -> Option<f64> {
-    Some(found.report.find(subject, case, metric)?.median)
-}
-
-/// `A read costs 0.7 ns: crossbeam 8.60x, seize 4.00x`.
-fn cost(found: &Reproduced, it: &Cost) -> Option<String> {
-    let ours = median(found, OURS, it.case, it.metric)?;
-    let peers = it.peers.iter().filter_map(|(subject, name)| {
-        let its = median(found, subject, it.case, it.metric)?;
-        (ours > 0.0).then(|| format!("{name} {}x", short(its / ours)))
-    });
-    let peers: Vec<String> = peers.collect();
-    let beside = match peers.is_empty() {
-        true => String::new(),
-        false => format!("; {}", peers.join(", ")),
-    };
-    Some(format!("{} {} {}{beside}.", it.says, short(ours), it.unit))
+/// `A read costs 0.7 ns; crossbeam-epoch 8.60x, seize 4.00x.`
+fn cost(found: &Reproduced, (says, case, metric, unit, peers): &Cost) -> Option<String> {
+    let median = |subject: &str| found.report.median(subject, case, metric);
+    let ours = median(OURS).filter(|it| *it > 0.0)?;
+    let its = |peer: &&str| Some(format!("{peer} {}x", short(median(peer)? / ours)));
+    let peers: Vec<String> = peers.iter().filter_map(its).collect();
+    let beside = if peers.is_empty() { "" } else { "; " };
+    let peers = peers.join(", ");
+    Some(format!("{says} {} {unit}{beside}{peers}.", short(ours)))
 }
 
 /// This kernel's grace period.
 fn kernel(found: &Reproduced) -> Option<String> {
     let case = "early-qs-v2 MEMBARRIER_CMD_GLOBAL";
-    let us = median(found, "kernel", case, "latency_us")?;
+    let us = found.report.median("kernel", case, "latency_us")?;
     Some(format!(
         "This kernel's own grace period takes {} ms.",
         short(us / 1e3)

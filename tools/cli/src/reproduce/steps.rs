@@ -5,11 +5,11 @@
 //! runs meanwhile: wake-ups at rest and instructions are counted, and the model is in virtual time. Delays of
 //! seconds may be longer by the milliseconds that a thread then waits for a processor.
 
-use super::{ReproduceOptions, Reproduced, benchmark, threads};
+use super::{ReproduceOptions, Reproduced, benchmark};
 use quiescent_bench::cases::hold::HOLD;
 use quiescent_bench::cases::idle::IDLE;
 use quiescent_bench::cases::mixed::MIXED;
-use quiescent_bench::cases::plan::Given;
+use quiescent_bench::cases::plan::{Bench, Given};
 use quiescent_bench::cases::read::READ;
 use quiescent_bench::cases::retire::{self, RETIRE, RetireCase};
 use quiescent_bench::cases::sync::SYNC;
@@ -21,27 +21,31 @@ use quiescent_report::{Control, Error, OURS, Report, Silent};
 use quiescent_sim::batch;
 use quiescent_sim::experiments::{self, show};
 use serde_json::{Map, Value};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The option of the report with the seconds that each part took.
-pub(super) const SECONDS: &str = "seconds";
+const SECONDS: &str = "seconds";
 
 /// A part; it leaves out the rest of itself when stopped.
 type Step = (&'static str, fn(&mut Run<'_>) -> Result<(), Error>);
 
 /// The parts.
-const STEPS: [Step; 10] = [
-    ("bench read", |run| run.read()),
-    ("bench sync", |run| run.sync()),
+const STEPS: [Step; 9] = [
+    ("bench read", |run| {
+        run.bench(&READ, &[("rounds", 30, 60), ("cell_us", 300, 2_000)])
+    }),
+    ("bench sync", |run| {
+        run.bench(&SYNC, &[("rounds", 30, 40), ("calls", 100, 500)])
+    }),
     ("bench idle", |run| run.idle()),
     ("bench retire", |run| run.retire()),
     ("bench retire of 20M", |run| run.peak()),
-    ("bench mixed", |run| run.mixed()),
-    ("bench hold", |run| run.hold()),
+    ("bench mixed", |run| {
+        run.bench(&MIXED, &[("rounds", 1, 5), ("ms", 10, 50)])
+    }),
+    ("bench hold", |run| run.bench(&HOLD, &[("ms", 20, 2_000)])),
     ("the synchronize benchmark", |run| run.benchmark()),
     ("bench trickle", |run| run.trickle()),
-    ("the model of threads", |run| run.threads()),
 ];
 
 /// What runs during the last part of the trickle.
@@ -50,9 +54,41 @@ const MEANWHILE: [Step; 2] = [
     ("the model", |run| run.model()),
 ];
 
+/// Settings of a bench, each with its value of `--quick` and its usual one.
+type Values = &'static [(&'static str, u64, u64)];
+
+const OF_RETIRE: Values = &[
+    ("rounds", 1, 3),
+    ("objects", 20_000, 1_500_000),
+    ("rest_ms", 300, 3_000),
+];
+
+/// What `bench retire` runs once more with many objects, and the peers beside this library.
+const PEAKS: [(&[RetireCase], &[&str]); 2] = [
+    (
+        &[
+            RetireCase::AllIn(1),
+            RetireCase::AllIn(2),
+            RetireCase::Empty(1),
+            RetireCase::Empty(2),
+        ],
+        &["ck", "liburcu-memb"],
+    ),
+    (
+        &[
+            RetireCase::Swap(Content::Short),
+            RetireCase::Swap(Content::Long),
+        ],
+        &["arc-swap"],
+    ),
+];
+
+/// In so many seconds all processes of the trickle have started.
+const STARTING_S: u64 = 2;
+
 /// A run, as far as it has come.
 struct Run<'a> {
-    found: Reproduced,
+    found: &'a mut Reproduced,
     seconds: Map<String, Value>,
     options: &'a ReproduceOptions,
     control: Control<'a>,
@@ -60,39 +96,34 @@ struct Run<'a> {
 
 /// Runs all parts; when stopped, those that there was time for.
 pub(super) fn run(
-    found: Reproduced,
+    found: &mut Reproduced,
     options: &ReproduceOptions,
     control: Control<'_>,
-) -> Result<Reproduced, Error> {
+) -> Result<(), Error> {
     let mut run = Run {
         found,
         seconds: Map::new(),
         options,
         control,
     };
-    run.found.report.option("quick", options.quick);
     run.steps(&STEPS)?;
-    let Run {
-        mut found, seconds, ..
-    } = run;
+    let Run { found, seconds, .. } = run;
     show::report(&found.modelled, &mut found.report);
+    found.report.option("quick", options.quick);
     found.report.option(SECONDS, seconds);
-    Ok(found)
+    Ok(())
 }
 
 /// What each part took.
 pub(super) fn text(report: &Report) -> Option<String> {
     let seconds = report.options.get(SECONDS)?.as_object()?;
-    let of = |steps: &[Step]| -> (f64, String) {
-        let took = |it: &Step| Some((it.0, seconds.get(it.0)?.as_f64()?));
-        let took: Vec<(&str, f64)> = steps.iter().filter_map(took).collect();
-        let words = took.iter().map(|(name, took)| format!("{name} {took:.1}"));
-        let words: Vec<String> = words.collect();
-        (took.iter().map(|it| it.1).sum(), words.join(", "))
+    let of = |steps: &[Step]| {
+        let took = |it: &Step| Some(format!("{} {:.1}", it.0, seconds.get(it.0)?.as_f64()?));
+        steps.iter().filter_map(took).collect::<Vec<_>>().join(", ")
     };
-    let ((all, steps), (_, meanwhile)) = (of(&STEPS), of(&MEANWHILE));
+    let (steps, meanwhile) = (of(&STEPS), of(&MEANWHILE));
     Some(format!(
-        "Seconds\n- {all:.0} in all: {steps}\n- during the trickle: {meanwhile}\n"
+        "Seconds\n- {steps}\n- during the trickle: {meanwhile}\n"
     ))
 }
 
@@ -110,31 +141,46 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn read(&mut self) -> Result<(), Error> {
-        let given = self.compared(READ.usual(self.program()));
-        let (rounds, cell_us) = if self.options.quick {
-            (30, 300)
-        } else {
-            (60, 2_000)
-        };
-        let given = given.with("rounds", rounds).with("cell_us", cell_us);
-        self.absorb(READ.measure(&given, self.control))
+    fn given(&self, bench: &'static Bench, values: Values) -> Given {
+        let mut given = bench.usual(self.options.program.clone());
+        given.seed = self.options.seed;
+        let value = |quick, whole| if self.options.quick { quick } else { whole };
+        let values = values.iter();
+        values.fold(given, |given, &(name, quick, whole)| {
+            given.with(name, value(quick, whole))
+        })
     }
 
-    fn sync(&mut self) -> Result<(), Error> {
-        self.absorb(SYNC.measure(&sync_options(self.options), self.control))
+    /// The same beside other libraries.
+    fn compared(&self, bench: &'static Bench, values: Values) -> Given {
+        self.given(bench, values).with("compare", 1)
+    }
+
+    fn bench(&mut self, bench: &'static Bench, values: Values) -> Result<(), Error> {
+        let given = self.compared(bench, values);
+        self.measure(bench, &given)
+    }
+
+    fn measure(&mut self, bench: &'static Bench, given: &Given) -> Result<(), Error> {
+        let part = bench.measure(given, self.control)?;
+        self.absorb(bench.figures(&part), part)
+    }
+
+    /// Nothing was ever queued.
+    fn idle(&mut self) -> Result<(), Error> {
+        let mut given = self.given(&IDLE, &[("ms", 300, 300)]);
+        given.only = vec![OURS.into()];
+        self.measure(&IDLE, &given)
     }
 
     fn retire(&mut self) -> Result<(), Error> {
-        let mut given = retire_options(self.options);
-        // Processes at rest are watched during the trickle.
-        let now = |case: &RetireCase| self.options.quick || *case != RetireCase::AtRest;
-        given.cases = RetireCase::ALL
-            .into_iter()
-            .filter(now)
-            .map(RetireCase::name)
-            .collect();
-        self.absorb(RETIRE.measure(&given, self.control))
+        let mut given = self.compared(&RETIRE, OF_RETIRE);
+        given.cases = RetireCase::ALL.map(RetireCase::name).into();
+        if !self.options.quick {
+            // Processes at rest are watched during the trickle.
+            given.cases.retain(|it| *it != RetireCase::AtRest.name());
+        }
+        self.measure(&RETIRE, &given)
     }
 
     /// `bench retire` again, with many objects for the peak memory.
@@ -143,53 +189,22 @@ impl Run<'_> {
             return self.note("peak memory with 20 million objects: left out by --quick");
         }
         for (cases, peers) in PEAKS {
-            let mut given = retire_options(self.options).with("rounds", 1);
+            let mut given = self.compared(&RETIRE, OF_RETIRE).with("rounds", 1);
             given = given.with("objects", retire::PEAK_OBJECTS);
             given.cases = cases.iter().map(|case| case.name()).collect();
-            let only = [OURS, malloc_free().name]
-                .into_iter()
-                .chain(peers.iter().copied());
-            given.only = only.map(String::from).collect();
+            let only = [&[OURS, malloc_free().name], peers].concat();
+            given.only = only.into_iter().map(String::from).collect();
             let mut peak = RETIRE.measure(&given, self.control)?;
             peak.command += " of 20M";
+            // That of `bench retire` itself is the median of more rounds.
+            peak.rows.retain(|row| !row.case.starts_with("empty"));
             for row in &mut peak.rows {
                 let case = cases.iter().find(|case| case.name() == row.case);
                 row.case = case.map_or(row.case.clone(), |case| case.peak_name());
             }
-            // That of `bench retire` itself is the median of more rounds.
-            peak.rows.retain(|row| !row.case.starts_with("empty"));
-            self.absorb(Ok(peak))?;
+            self.absorb(RETIRE.figures(&peak), peak)?;
         }
         Ok(())
-    }
-
-    fn mixed(&mut self) -> Result<(), Error> {
-        let given = self.compared(MIXED.usual(self.program()));
-        let (rounds, ms) = if self.options.quick { (1, 10) } else { (5, 50) };
-        let given = given.with("rounds", rounds).with("ms", ms);
-        self.absorb(MIXED.measure(&given, self.control))
-    }
-
-    fn hold(&mut self) -> Result<(), Error> {
-        let given = self.compared(HOLD.usual(self.program()));
-        let given = given.with("ms", if self.options.quick { 20 } else { 2_000 });
-        self.absorb(HOLD.measure(&given, self.control))
-    }
-
-    /// Nothing was ever queued.
-    fn idle(&mut self) -> Result<(), Error> {
-        let mut given = IDLE.usual(self.program()).with("ms", 300);
-        given.seed = self.options.seed;
-        given.only = vec![OURS.into()];
-        self.absorb(IDLE.measure(&given, self.control))
-    }
-
-    fn program(&self) -> PathBuf {
-        self.options.program.clone()
-    }
-
-    fn compared(&self, given: Given) -> Given {
-        compared(given, self.options.seed)
     }
 
     fn benchmark(&mut self) -> Result<(), Error> {
@@ -201,8 +216,9 @@ impl Run<'_> {
             report.option("kernel bench", kernel.json());
         }
         report.rows.extend(benchmark.rows.iter().cloned());
-        self.found.notes.extend(benchmark.notes.iter().cloned());
-        self.found.benchmark = Some(benchmark);
+        let tables = benchmark::text(&benchmark, report);
+        self.found.tables.push(tables);
+        self.found.notes.extend(benchmark.notes);
         Ok(())
     }
 
@@ -220,7 +236,8 @@ impl Run<'_> {
                 .map(String::from)
                 .to_vec(),
         };
-        self.absorb(instructions::run(&counted, self.control))
+        let counted = instructions::run(&counted, self.control)?;
+        self.absorb(instructions::text(&counted), counted)
     }
 
     fn trickle(&mut self) -> Result<(), Error> {
@@ -229,10 +246,9 @@ impl Run<'_> {
             return self.note("trickle: left out by --quick; see bench trickle");
         }
         // It lasts longer than a flush may take, so that one is seen; then the last block may take as long.
-        let wanted = self.compared(TRICKLE.usual(self.program()));
-        let wanted = wanted.with("ms", 12_000).with("capacity", u64::MAX);
+        let wanted = self.compared(&TRICKLE, &[("ms", 0, 12_000), ("capacity", 0, u64::MAX)]);
         let wanted = wanted.with_all("rates", vec![10, 100, 1_000]);
-        let mut at_rest = retire_options(self.options);
+        let mut at_rest = self.compared(&RETIRE, OF_RETIRE);
         at_rest.cases = vec![RetireCase::AtRest.name()];
         let flag = self.control.flag();
         let silent = || Control::new(flag, &Silent);
@@ -253,22 +269,14 @@ impl Run<'_> {
             let [trickle, rest] = [measured, rest].map(|it| it.join().expect("it does not panic"));
             Ok::<_, Error>((trickle?, rest?))
         })?;
-        self.absorb(Ok(trickle))?;
+        self.absorb(TRICKLE.figures(&trickle), trickle)?;
         rest.command += " at rest";
-        self.absorb(Ok(rest))
+        self.absorb(RETIRE.figures(&rest), rest)
     }
 
     fn model(&mut self) -> Result<(), Error> {
         let (seed, control) = (self.options.seed, self.control);
         self.found.modelled = experiments::run(seed, batch::processors(), control);
-        Ok(())
-    }
-
-    fn threads(&mut self) -> Result<(), Error> {
-        let report = &self.found.report;
-        for part in threads::beside(report, self.options.seed, self.control) {
-            self.found.modelled.add(part);
-        }
         Ok(())
     }
 
@@ -278,61 +286,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the rows of a part; its options under the part's name.
-    fn absorb(&mut self, part: Result<Report, Error>) -> Result<(), Error> {
-        let part = part?;
+    /// Adds the tables and the rows of a part; its options under the part's name.
+    fn absorb(&mut self, tables: String, part: Report) -> Result<(), Error> {
+        self.found.tables.push(tables);
         let report = &mut self.found.report;
         report.rows.extend(part.rows);
         report.host.more.extend(part.host.more);
-        let options: serde_json::Map<_, _> = part.options.into_iter().collect();
-        report.option(&part.command, options);
+        report.option(&part.command, Map::from_iter(part.options));
         Ok(())
     }
 }
-
-fn compared(mut given: Given, seed: u64) -> Given {
-    given.seed = seed;
-    given.with("compare", 1)
-}
-
-/// For `bench sync` and the synchronize benchmark.
-fn sync_options(options: &ReproduceOptions) -> Given {
-    let (rounds, calls) = if options.quick { (30, 100) } else { (40, 500) };
-    let given = compared(SYNC.usual(options.program.clone()), options.seed);
-    given.with("rounds", rounds).with("calls", calls)
-}
-
-/// What is run once more with many objects, and the peers beside this library.
-const PEAKS: [(&[RetireCase], &[&str]); 2] = [
-    (
-        &[
-            RetireCase::AllIn(1),
-            RetireCase::AllIn(2),
-            RetireCase::Empty(1),
-            RetireCase::Empty(2),
-        ],
-        &["ck", "liburcu-memb"],
-    ),
-    (
-        &[
-            RetireCase::Swap(Content::Short),
-            RetireCase::Swap(Content::Long),
-        ],
-        &["arc-swap"],
-    ),
-];
-
-fn retire_options(options: &ReproduceOptions) -> Given {
-    let (rounds, objects, rest_ms) = match options.quick {
-        true => (1, 20_000, 300),
-        false => (3, 1_500_000, 3_000),
-    };
-    let given = compared(RETIRE.usual(options.program.clone()), options.seed);
-    given
-        .with("rounds", rounds)
-        .with("objects", objects)
-        .with("rest_ms", rest_ms)
-}
-
-/// In so many seconds all processes of the trickle have started.
-const STARTING_S: u64 = 2;

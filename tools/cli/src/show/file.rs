@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use target::{Draft, Target};
+use target::{Draft, Refusal, Target};
 
 /// A kind of output file.
 #[derive(Debug)]
@@ -89,64 +89,58 @@ pub fn settle(kind: &Kind, path: &Path, permit: Permit) -> Result<Place, Error> 
     if path == Path::new("-") {
         return Ok(Place::Output);
     }
-    let refused = |why: &str, remedy: &str| {
+    settled(kind, path, permit).map_err(|(why, remedy)| {
         let (option, path) = (kind.option, path.display());
-        let text = format!("{option} {path}: {why}; {remedy}{}", kind.without);
-        Err(Error::Usage(text))
-    };
-    let real = match target::resolve(path) {
-        Ok(real) => real,
-        Err((why, remedy)) => return refused(&why, remedy),
-    };
+        Error::Usage(format!("{option} {path}: {why}; {remedy}{}", kind.without))
+    })
+}
+
+fn settled(kind: &Kind, path: &Path, permit: Permit) -> Result<Place, Refusal> {
+    let real = target::resolve(path)?;
     match fs::metadata(&real) {
-        Ok(there) if there.is_dir() => return refused("this is a folder", "name a file in it"),
+        Ok(there) if there.is_dir() => {
+            return Err(("this is a folder".into(), "name a file in it"));
+        }
         Ok(there) if !there.is_file() => {
-            return match target::special(&real, &there) {
-                Ok(file) => Ok(Place::Special(real, file)),
-                Err((why, remedy)) => refused(&why, remedy),
-            };
+            let file = target::special(&real, &there)?;
+            return Ok(Place::Special(real, file));
         }
-        Ok(_) if permit.inputs.iter().any(|input| is_same(input, &real)) => {
-            return refused(
-                "this is the input, which is never overwritten",
-                "name another file",
-            );
-        }
-        Ok(_) if !permit.force => match beginning(&real) {
-            Ok(head) if head.is_empty() || (kind.ours)(&head) => {}
-            Ok(_) => {
-                let why = match kind.what {
-                    None => "this file exists".into(),
-                    Some(what) => format!("the existing file is no {what} of this program"),
-                };
-                return refused(&why, "name another file, or replace it with --force");
-            }
-            Err(why) => {
-                let why = format!("the existing file cannot be read ({why})");
-                return refused(&why, "name another file");
-            }
-        },
-        _ => {}
+        Ok(_) => may_replace(kind, &real, permit)?,
+        Err(_) => {}
     }
     // The draft is dropped, and so removed.
     let target = Target::new(real, kind.mode).and_then(|it| it.draft().map(|_| it));
-    let target = match target {
-        Ok(target) => target,
-        Err(why) => {
-            let remedy = "name a file in a folder that exists and is writable";
-            // Without the name that the file would have had.
-            let why = match why.kind() {
-                io::ErrorKind::NotFound => "there is no such folder".to_owned(),
-                kind => kind.to_string(),
-            };
-            return refused(&format!("cannot be written ({why})"), remedy);
-        }
-    };
+    let target = target.map_err(|why| {
+        // Without the name that the file would have had.
+        let why = match why.kind() {
+            io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+            kind => kind.to_string(),
+        };
+        let remedy = "name a file in a folder that exists and is writable";
+        (format!("cannot be written ({why})"), remedy)
+    })?;
     Ok(Place::File(Rc::new(target)))
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
-    same_file::is_same_file(one, other).unwrap_or(false)
+fn may_replace(kind: &Kind, file: &Path, permit: Permit) -> Result<(), Refusal> {
+    let is_file = |input: &&Path| same_file::is_same_file(input, file).unwrap_or(false);
+    if permit.inputs.iter().any(is_file) {
+        let why = "this is the input, which is never overwritten";
+        return Err((why.into(), "name another file"));
+    }
+    if permit.force {
+        return Ok(());
+    }
+    let unread = |why| format!("the existing file cannot be read ({why})");
+    let head = beginning(file).map_err(|why| (unread(why), "name another file"))?;
+    if head.is_empty() || (kind.ours)(&head) {
+        return Ok(());
+    }
+    let why = match kind.what {
+        None => "this file exists".into(),
+        Some(what) => format!("the existing file is no {what} of this program"),
+    };
+    Err((why, "name another file, or replace it with --force"))
 }
 
 fn beginning(path: &Path) -> io::Result<Vec<u8>> {

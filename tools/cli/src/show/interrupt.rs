@@ -1,30 +1,61 @@
 //! Ctrl-C: the first sets a flag, the second ends the program.
 //!
-//! To install a handler and to set its action are two steps (here with two handlers), and a SIGINT between
-//! them would reach a handler that has no action yet: the program would continue as if Ctrl-C had not been
-//! pressed. So this thread blocks the signal until both steps are done, and it arrives then. The program has
-//! no other thread at that time.
+//! The handler is installed in one step, so that no signal is lost between two.
 
 use crate::show::output::STOPPED;
+use libc::{SIGINT, c_int};
 use quiescent_report::Error;
-use signal_hook::consts::SIGINT;
-use signal_hook::flag;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::io;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The descriptor that a caller reads signals from has this other end; -1: there is none.
+static SIGNALS: AtomicI32 = AtomicI32::new(-1);
+
+/// Calls only what may be called in a handler.
+extern "C" fn arrived(signal: c_int) {
+    if STOP.swap(true, Ordering::Relaxed) && signal == SIGINT {
+        // SAFETY: takes a number, and ends the process.
+        unsafe { libc::_exit(STOPPED.into()) };
+    }
+    let pipe = SIGNALS.load(Ordering::Relaxed);
+    if pipe >= 0 {
+        // SAFETY: a byte that is there.
+        let _ = unsafe { libc::write(pipe, [0_u8].as_ptr().cast(), 1) };
+    }
+    // Where a handler is for one signal only, it is for the next one, too.
+    let _ = handle(signal);
+}
+
+fn handle(signal: c_int) -> io::Result<()> {
+    // SAFETY: the handler calls only what may be called in one.
+    match unsafe { libc::signal(signal, arrived as *const () as libc::sighandler_t) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
 
 /// The flag that the first Ctrl-C sets.
+pub struct Stop(&'static AtomicBool);
+
+impl Deref for Stop {
+    type Target = AtomicBool;
+
+    fn deref(&self) -> &AtomicBool {
+        self.0
+    }
+}
+
+/// The flag, from now on.
 ///
 /// # Errors
-/// [`Error::Failed`] when the handlers cannot be installed.
-pub fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let held = Held::back();
-    // In this order: the conditional exit must see the flag as it was before this Ctrl-C.
-    let watched = flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())
-        .and_then(|_| flag::register(SIGINT, stop.clone()));
-    drop(held);
-    watched.map_err(|why| Error::failed("cannot handle Ctrl-C", why, "is SIGINT blocked?"))?;
-    Ok(stop)
+/// [`Error::Failed`] when the handler cannot be installed.
+pub fn stop_flag() -> Result<Stop, Error> {
+    let failed = |why| Error::failed("cannot handle Ctrl-C", why, "please report it");
+    handle(SIGINT).map_err(failed)?;
+    Ok(Stop(&STOP))
 }
 
 /// The same for a caller that has to clean up and sleeps in `poll`: Ctrl-C, SIGTERM and SIGHUP set the flag,
@@ -33,84 +64,32 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
 /// # Errors
 /// As [`stop_flag`].
 #[cfg(target_os = "linux")]
-pub fn stop_pipe() -> Result<(Arc<AtomicBool>, std::os::unix::net::UnixStream), Error> {
-    use signal_hook::consts::{SIGHUP, SIGTERM};
-    use signal_hook::low_level::pipe;
-    use std::os::unix::net::UnixStream;
+pub fn stop_pipe() -> Result<(Stop, io::PipeReader), Error> {
+    use std::os::fd::IntoRawFd;
 
-    let held = Held::back();
-    let stop = Arc::new(AtomicBool::new(false));
-    let watch = || {
-        let (signals, sender) = UnixStream::pair()?;
-        flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register(signal, stop.clone())?;
-            pipe::register(signal, sender.try_clone()?)?;
-        }
+    let watched = io::pipe().and_then(|(signals, sender)| {
+        SIGNALS.store(sender.into_raw_fd(), Ordering::Relaxed);
+        [libc::SIGTERM, libc::SIGHUP]
+            .into_iter()
+            .try_for_each(handle)?;
         Ok(signals)
-    };
-    let watched: std::io::Result<UnixStream> = watch();
-    drop(held);
-    let signals = watched
-        .map_err(|why| Error::failed("cannot handle Ctrl-C", why, "are all descriptors in use?"))?;
-    Ok((stop, signals))
+    });
+    let failed = |why| Error::failed("cannot handle signals", why, "are all descriptors in use?");
+    Ok((stop_flag()?, watched.map_err(failed)?))
 }
 
-/// While it lives, SIGINT is blocked for this thread (on Unix).
-struct Held {
-    #[cfg(unix)]
-    before: libc::sigset_t,
-}
-
-#[cfg(not(unix))]
-impl Held {
-    fn back() -> Self {
-        Self {}
-    }
-}
-
-#[cfg(unix)]
-impl Held {
-    fn back() -> Self {
-        let mut ours = std::mem::MaybeUninit::uninit();
-        let mut before = std::mem::MaybeUninit::uninit();
-        // SAFETY: both are written before they are read: `sigemptyset` and `pthread_sigmask` fail only for
-        // numbers that are not signals or ways of changing a mask, and these are.
-        unsafe {
-            libc::sigemptyset(ours.as_mut_ptr());
-            libc::sigaddset(ours.as_mut_ptr(), SIGINT);
-            libc::pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), before.as_mut_ptr());
-            Self {
-                before: before.assume_init(),
-            }
-        }
-    }
-}
-
-#[cfg(unix)]
-impl Drop for Held {
-    fn drop(&mut self) {
-        // SAFETY: a mask that `pthread_sigmask` returned.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
-        }
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
+    use std::io::Read;
 
     #[test]
-    fn a_signal_held_back_is_not_lost() {
-        let stop = Arc::new(AtomicBool::new(false));
-        let held = Held::back();
-        // SAFETY: a signal to this thread, which blocks it.
-        unsafe { libc::pthread_kill(libc::pthread_self(), SIGINT) };
-        flag::register(SIGINT, stop.clone()).unwrap();
+    fn a_signal_sets_the_flag_and_can_be_read() {
+        let (stop, mut signals) = stop_pipe().unwrap();
         assert!(!stop.load(Ordering::Relaxed));
-        drop(held);
+        // SAFETY: a signal that has a handler.
+        unsafe { libc::raise(libc::SIGTERM) };
         assert!(stop.load(Ordering::Relaxed));
+        assert_eq!(signals.read(&mut [0; 8]).unwrap(), 1);
     }
 }

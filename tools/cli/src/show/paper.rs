@@ -10,7 +10,7 @@ use crate::show::output::{self, Printed};
 use clap::CommandFactory;
 use quiescent_report::{Error, Occasion, Report, pages};
 use std::path::Path;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 /// Pages are of this kind. `reproduce` writes one by default.
 const PAGE: Kind = Kind {
@@ -26,15 +26,13 @@ const PAGE: Kind = Kind {
 pub struct Paper {
     place: Option<Place>,
     began: SystemTime,
-    clock: Instant,
 }
 
 impl Paper {
     /// Checks the place. `json`: standard output gets one document.
     pub fn settle(path: Option<&Path>, json: bool, permit: Permit) -> Result<Paper, Error> {
-        let place = path
-            .map(|path| file::settle(&PAGE, path, permit))
-            .transpose()?;
+        let place = path.map(|path| file::settle(&PAGE, path, permit));
+        let place = place.transpose()?;
         if json && place.as_ref().is_some_and(Place::is_output) {
             let why =
                 "--json and --html -: both would be standard output; name a file for the page";
@@ -43,7 +41,6 @@ impl Paper {
         Ok(Paper {
             place,
             began: SystemTime::now(),
-            clock: Instant::now(),
         })
     }
 
@@ -60,6 +57,15 @@ impl Paper {
         }
     }
 
+    /// Prints the report as JSON or as this text, unless the page replaces it, and writes the page.
+    pub fn put(&self, report: &Report, text: &str, json: bool, stopped: bool) -> Result<(), Error> {
+        self.tables(|| match json {
+            true => Printed::json(report),
+            false => Printed::text(text),
+        })?;
+        self.write(report, text, stopped)
+    }
+
     /// Makes the page of a report and of the text that is printed, and writes it, if there is one; prints its
     /// place to standard error.
     pub fn write(&self, report: &Report, text: &str, stopped: bool) -> Result<(), Error> {
@@ -68,7 +74,7 @@ impl Paper {
         };
         let occasion = Occasion {
             began: self.began,
-            elapsed: self.clock.elapsed(),
+            elapsed: self.began.elapsed().unwrap_or_default(),
             command_line: command_line(),
             version: env!("CARGO_PKG_VERSION").into(),
             stopped,

@@ -88,12 +88,7 @@ impl Part {
             0 => 0,
             steps => LETTERS * self.done.min(steps) as usize / steps as usize,
         };
-        let head = if (1..LETTERS).contains(&done) {
-            ">"
-        } else {
-            ""
-        };
-        let bar = "=".repeat(done - head.len()) + head;
+        let bar = "=".repeat(done);
         let rest = match self.steps.checked_sub(self.done) {
             Some(left) if self.done > 0 && gone >= LONG => {
                 let left = gone.mul_f64(left as f64 / self.done as f64);
@@ -145,7 +140,7 @@ mod tests {
     fn a_line_has_its_share_and_an_estimate_after_a_while() {
         let mut part = Part::new("rounds", 8);
         part.done = 2;
-        let bar = format!("[{}>{}]", "=".repeat(9), " ".repeat(30));
+        let bar = format!("[{}{}]", "=".repeat(10), " ".repeat(30));
         let short = format!("                rounds {bar} 2/8 4 s");
         assert_eq!(part.line(Duration::from_secs(4)), short);
         let long = part.line(Duration::from_secs(40));

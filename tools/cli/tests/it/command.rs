@@ -63,7 +63,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         ),
         (
             &["internal", "instructions", "--subject", "unknown"],
-            "which has",
+            "possible values",
         ),
         (&[], "Usage"),
     ]);
@@ -266,12 +266,15 @@ fn refused_threads_are_an_error_not_a_hang() {
 fn refused_threads_are_said_in_the_case_of_bench_scale() {
     use quiescent_bench::measure::once::Said;
     let mut command = quiescent();
-    let ask = r#"{"scale":{"subject":"quiescent","threads":50,"calls":2}}"#;
+    let ask = concat!(
+        r#"{"bench":"scale","subject":"quiescent","case":"50 threads","#,
+        r#""numbers":{"threads":[50],"calls":[2]}}"#
+    );
     command.args(["internal", "measure", ask]);
     refuse_threads(&mut command);
     let output = command.output().unwrap();
     let said: Said = serde_json::from_slice(&output.stdout).unwrap();
-    let Said::Figures(figures) = said else {
+    let Ok(figures) = said else {
         panic!("{said:?}");
     };
     for metric in ["threads", "latency_us", "cpu_ns"] {

@@ -73,7 +73,6 @@ fn every_metric_of_a_simulated_machine_is_explained() {
             "srcu --seconds 2",
             "nohz-full --seconds 2",
             "display-pipeline --seconds 2",
-            "trickle --seconds 2",
         ],
     );
     check("torture", &["--sim --seeds 2"]);
@@ -82,7 +81,7 @@ fn every_metric_of_a_simulated_machine_is_explained() {
 #[test]
 #[cfg(target_os = "linux")]
 fn every_metric_of_a_watched_machine_and_of_a_benchmark_is_explained() {
-    check("top", &["--sim local-video -n 1", "--sim trickle -n 1"]);
+    check("top", &["--sim local-video -n 1"]);
     check(
         "bench",
         &[

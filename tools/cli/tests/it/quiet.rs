@@ -8,7 +8,6 @@ use quiescent_bench::cases::hold;
 use quiescent_bench::deferral::swap::Content;
 use quiescent_bench::deferral::{self, Deferring};
 use quiescent_bench::measure::once;
-use quiescent_report::text::unfolded;
 use quiescent_report::{OURS, Report};
 use std::io::Read;
 use std::process::Stdio;
@@ -287,25 +286,26 @@ fn tables_for_people() {
 fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         (
-            concat!(
-                r#"{"trickle":{"subject":"unknown","verb":"retire","rate":1,"ms":1,"#,
-                r#""exits":false,"patience_ms":1}}"#
-            ),
+            r#"{"bench":"trickle","subject":"unknown","case":"retire","numbers":{}}"#,
             "unknown",
         ),
         (
-            r#"{"stall":{"subject":"quiescent","verb":"sell","objects":1,"ms":1}}"#,
+            r#"{"bench":"stall","subject":"quiescent","case":"sell","numbers":{}}"#,
             "there are: retire, ",
         ),
         (
-            r#"{"flood":{"subject":"quiescent","producers":1}}"#,
+            r#"{"bench":"flood","subject":"quiescent"}"#,
             "not a question",
+        ),
+        (
+            r#"{"bench":"read","subject":"quiescent","case":"empty","numbers":{}}"#,
+            "asks no process",
         ),
     ] {
         let output = run(&[once::WORDS[0], once::WORDS[1], ask]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = text(&output.stdout);
-        assert!(said.contains("failed") && said.contains(words), "{said}");
+        assert!(said.contains("Err") && said.contains(words), "{said}");
     }
 }
 
@@ -334,4 +334,19 @@ fn ctrl_c_prints_what_was_measured() {
     output.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(Report::from_json(&said).unwrap().rows.is_empty());
+}
+
+/// Rows of a table in one line each: words that went on below stand before the row's figures again.
+fn unfolded(text: &str) -> String {
+    let mut rows: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix("  "), rows.last_mut()) {
+            (Some(more), Some(row)) if !row.is_empty() => {
+                let figures = row.find("  ").unwrap_or(row.len());
+                row.insert_str(figures, &format!(" {more}"));
+            }
+            _ => rows.push(line.to_owned()),
+        }
+    }
+    rows.join("\n")
 }

@@ -160,17 +160,17 @@ fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         ("", "not a question"),
         (
-            r#"{"retire":{"subject":"unknown","case":"push","objects":1,"rest_ms":1}}"#,
+            r#"{"bench":"retire","subject":"unknown","case":"push","numbers":{"objects":[1]}}"#,
             "unknown",
         ),
         (
-            r#"{"mixed":{"subject":"unknown","content":"block","readers":1,"rates":[],"ms":1}}"#,
+            r#"{"bench":"mixed","subject":"unknown","case":"block","numbers":{}}"#,
             "unknown",
         ),
     ] {
         let output = run(&["internal", "measure", ask]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = text(&output.stdout);
-        assert!(said.contains("failed") && said.contains(words), "{said}");
+        assert!(said.contains("Err") && said.contains(words), "{said}");
     }
 }

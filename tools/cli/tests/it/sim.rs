@@ -34,13 +34,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             &["sim", "sync", "--sweep", "hz=100,250", "--trace", "/tmp/x"],
             "--sweep",
         ),
-        (&["sim", "trickle", "--trace", "/tmp/x"], "leave it out"),
-        (&["sim", "trickle", "--set", "verb=keep"], "retire, "),
-        (&["sim", "trickle", "--set", "flush=1s"], "did you mean `"),
-        (
-            &["sim", "sync", "--set", "machine=process"],
-            "kernel or threads",
-        ),
+        (&["sim", "churn", "--set", "flush=1s"], "did you mean `"),
         (&["sim", "--list", "sync"], "cannot be used"),
         (
             &["sim", "--experiment", "nothing"],
@@ -320,53 +314,6 @@ fn a_replay_stands_beside_what_was_recorded() {
 }
 
 #[test]
-fn a_machine_of_threads_counts_what_the_library_counts() {
-    let arguments = [
-        "sim",
-        "trickle",
-        "--sweep",
-        "verb=retire,call",
-        "--set",
-        "rate=100",
-        "--seconds",
-        "30",
-        "--json",
-    ];
-    let found = report(&run(&arguments));
-    assert_eq!(found.rows, report(&run(&arguments)).rows, "the same seed");
-    assert_eq!(found.options["machine"], "threads");
-    assert!(!found.options.contains_key("early_qs"), "a kernel's");
-    let value = |verb: &str, metric: &str| {
-        let case = format!("trickle rate=100 verb={verb}");
-        let worker = format!("{case}, thread quiescent");
-        let of = |case: &str| found.find("model", case, metric).map(|row| row.median);
-        of(&case).or_else(|| of(&worker)).unwrap()
-    };
-    assert!((19.0..=20.0).contains(&value("call", "wakeups_per_s")));
-    assert!(value("retire", "wakeups_per_s") < 0.11);
-    assert_eq!(
-        value("call", "fences_per_gp"),
-        2.0,
-        "a take-over and a start"
-    );
-    for verb in ["retire", "call"] {
-        assert_eq!(value(verb, "too_early"), 0.0);
-    }
-    let said = text(
-        &run(&[
-            "sim",
-            "sync",
-            "--set",
-            "machine=threads",
-            "--set",
-            "early_qs=init",
-        ])
-        .stdout,
-    );
-    assert!(said.contains("does nothing: early_qs"), "{said}");
-}
-
-#[test]
 fn a_trace_of_our_own_is_read_as_a_kernels() {
     let path = std::env::temp_dir().join(format!("quiescent-sim-{}.trace", std::process::id()));
     let file = path.to_str().unwrap();
@@ -435,11 +382,5 @@ fn watts_are_shown_before_idle_states_and_what_is_assumed_before_both() {
         let watts = |metric| of(rcu, "power two-states", metric);
         assert!(watts("watts_at_least") < watts("watts_at_most"));
     }
-    nonsense(&[
-        (&["sim", "sync", "--set", "idle_table=adl"], "alder-lake"),
-        (
-            &["sim", "trickle", "--set", "idle_table=alder-lake"],
-            "only machine=kernel has",
-        ),
-    ]);
+    nonsense(&[(&["sim", "sync", "--set", "idle_table=adl"], "alder-lake")]);
 }

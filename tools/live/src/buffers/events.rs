@@ -3,8 +3,8 @@
 //! Kernels commonly lack some of these events (RCU's own depend on the build), so a missing event is reported
 //! and is no error.
 
+use crate::state::files::Root;
 use quiescent_report::Error;
-use std::fs;
 use std::path::Path;
 
 /// What an analysis of RCU uses, in the order of its use (docs/tools.md, "What to record").
@@ -68,13 +68,13 @@ pub(crate) fn found(folder: &Path, wanted: &[String]) -> (Vec<String>, Vec<Strin
     for word in wanted {
         let own: Vec<String> = match word.split_once(':') {
             Some((of, "*")) => {
-                let all = folders(&folder.join(of)).into_iter();
+                let all = Root::new(folder).folders(of).into_iter();
                 let all = all.filter(|it| it != NOISE);
                 all.map(|name| format!("{of}/{name}")).collect()
             }
             Some((of, name)) => one(folder, of, name).into_iter().collect(),
             None => {
-                let all = folders(folder).into_iter();
+                let all = Root::new(folder).folders("").into_iter();
                 all.filter_map(|of| one(folder, &of, word)).collect()
             }
         };
@@ -97,19 +97,10 @@ fn one(folder: &Path, of: &str, name: &str) -> Option<String> {
     is_there.then(|| format!("{of}/{name}"))
 }
 
-fn folders(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let entries = entries.filter(|it| it.path().is_dir());
-    let mut names: Vec<String> = entries
-        .filter_map(|it| it.file_name().into_string().ok())
-        .collect();
-    names.sort_unstable();
-    names
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn kernel(events: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

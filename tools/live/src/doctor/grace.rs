@@ -1,21 +1,14 @@
 //! Rules on grace periods: the wait before the first scan, expedited and normal ones, stall warnings.
 
-use super::{Finding, NOTHING};
+use super::{Finding, NOTHING, Rule, Severity};
 use crate::Machine;
 use crate::state::machine::parameter_file;
-
-pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
-    let mut found = waits(machine);
-    found.extend(kinds(machine));
-    found.extend(stalls(machine));
-    found
-}
 
 /// Longer than any wait: the parameter is not set.
 const NOT_SET: u64 = 1 << 31;
 
 /// `jiffies_till_first_fqs` and `jiffies_till_next_fqs`.
-fn waits(machine: &Machine) -> Vec<Finding> {
+pub(super) fn waits(machine: &Machine) -> Vec<Finding> {
     let names = ["jiffies_till_first_fqs", "jiffies_till_next_fqs"];
     let mut found = Vec::new();
     let mut usual = Vec::new();
@@ -25,8 +18,8 @@ fn waits(machine: &Machine) -> Vec<Finding> {
         };
         let file = parameter_file("rcutree", name);
         let (Ok(ticks), Some(own)) = (text.parse::<u64>(), machine.usual_wait()) else {
-            found.push(Finding::cannot_tell("wait",
-                format!("{name} is {text} ({file})"),
+            let rule = Rule::of("wait", format!("{name} is {text} ({file})"));
+            found.push(rule.cannot_tell(
                 "not known whether that is much: ticks a second, or the number of CPUs, cannot be read",
                 "copy the build configuration and /sys/devices/system/cpu/possible too",
             ));
@@ -55,27 +48,27 @@ fn waits(machine: &Machine) -> Vec<Finding> {
                 "leave it away, unless latency is worth the power",
             ),
         };
-        found.push(Finding::note(
-            "wait",
-            format!("{name} {ticks} ticks{} ({file})", ms(ticks)),
-            format!("far from the kernel's own {own} ticks{}: {cost}", ms(own)),
-            remedy,
-        ));
+        found.push(
+            Rule::of(
+                "wait",
+                format!("{name} {ticks} ticks{} ({file})", ms(ticks)),
+            )
+            .note(
+                format!("far from the kernel's own {own} ticks{}: {cost}", ms(own)),
+                remedy,
+            ),
+        );
     }
     if !usual.is_empty() {
         let own = machine.usual_wait().unwrap_or_default();
         let in_force = format!("{}; the kernel's own is {own}", usual.join(", "));
-        found.push(Finding::fine(
-            "wait",
-            "waits before a look for idle CPUs, in ticks",
-            in_force,
-        ));
+        found.push(Rule::of("wait", "waits before a look for idle CPUs, in ticks").fine(in_force));
     }
     found
 }
 
 /// `rcu_expedited`, `rcu_normal`.
-fn kinds(machine: &Machine) -> Option<Finding> {
+pub(super) fn kinds(machine: &Machine) -> Option<Finding> {
     let is_on = |name: &str| {
         let files = [
             format!("/sys/kernel/{name}"),
@@ -85,45 +78,44 @@ fn kinds(machine: &Machine) -> Option<Finding> {
         text.parse::<i64>().ok().map(|it| it > 0)
     };
     let (expedited, normal) = (is_on("rcu_expedited"), is_on("rcu_normal"));
-    let about = "kind of grace period";
-    match (expedited, normal) {
-        (Some(true), Some(true)) => Some(Finding::without_effect(
-            about,
+    let (asked, severity, in_force, remedy) = match (expedited, normal) {
+        (Some(true), Some(true)) => (
             "rcu_expedited and rcu_normal, both (/sys/kernel)",
+            Severity::WithoutEffect,
             "normal grace periods only: rcu_normal goes before",
             "echo 0 > /sys/kernel/rcu_normal, or into rcu_expedited",
-        )),
-        (Some(true), _) => Some(Finding::note(
-            about,
+        ),
+        (Some(true), _) => (
             "rcu_expedited (/sys/kernel/rcu_expedited)",
+            Severity::Note,
             "each synchronize_rcu interrupts every CPU that is not idle; callbacks are as before",
             "good for latency, bad for CPUs that must not be disturbed: echo 0 > /sys/kernel/rcu_expedited \
              ends it",
-        )),
-        (_, Some(true)) => Some(Finding::note(
-            about,
+        ),
+        (_, Some(true)) => (
             "rcu_normal (/sys/kernel/rcu_normal)",
+            Severity::Note,
             "synchronize_rcu_expedited waits for a normal grace period as well",
             "good for CPUs that must not be disturbed, bad for latency: echo 0 > /sys/kernel/rcu_normal \
              ends it",
-        )),
-        (Some(false), Some(false)) => Some(Finding::fine(
-            about,
+        ),
+        (Some(false), Some(false)) => (
             NOTHING,
+            Severity::Fine,
             "normal grace periods, and expedited ones where the kernel's own code asks for them",
-        )),
-        _ => None,
-    }
+            "",
+        ),
+        _ => return None,
+    };
+    Some(Rule::of("kind of grace period", asked).finding(severity, in_force, remedy))
 }
 
 /// Stall warnings that were switched off.
-fn stalls(machine: &Machine) -> Option<Finding> {
+pub(super) fn stalls(machine: &Machine) -> Option<Finding> {
     let now = machine.parameter("rcupdate", "rcu_cpu_stall_suppress")?;
     let is_off = now.parse::<i64>().is_ok_and(|it| it != 0);
     is_off.then(|| {
-        Finding::note(
-            "stall warnings",
-            format!("rcu_cpu_stall_suppress {now}"),
+        Rule::of("stall warnings", format!("rcu_cpu_stall_suppress {now}")).note(
             "a CPU that holds grace periods up for a minute is not reported",
             format!(
                 "echo 0 > {}",

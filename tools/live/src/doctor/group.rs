@@ -5,7 +5,7 @@
 //! may have plenty. The group is that of `/proc/self/cgroup`, so the command has to run where the program
 //! runs, in its container or service.
 
-use super::Finding;
+use super::{Finding, Rule};
 use crate::Machine;
 use std::fs::OpenOptions;
 
@@ -60,7 +60,7 @@ fn limit(machine: &Machine, mount: &str, group: &str) -> Option<(u64, String, bo
 /// A limit of version 2.
 fn new(machine: &Machine, mount: &str, group: &str) -> Option<Finding> {
     let (bytes, file, is_own) = limit(machine, mount, group)?;
-    let asked = format!("at most {} ({file})", mebibytes(bytes));
+    let rule = Rule::of(ABOUT, format!("at most {} ({file})", mebibytes(bytes)));
     let pressure = format!("{mount}{group}/memory.pressure");
     let events = format!("{mount}{group}/memory.events");
     let useless =
@@ -69,7 +69,7 @@ fn new(machine: &Machine, mount: &str, group: &str) -> Option<Finding> {
     if is_usable {
         let who = machine.remedy("", ", if it may write to it");
         let why = format!("{useless}; the library listens to {pressure} as well{who}");
-        return Some(Finding::fine(ABOUT, asked, why));
+        return Some(rule.fine(why));
     }
     let missing = match machine.root.has(&pressure) {
         true => format!("{pressure} may not be written to, or pressure is off"),
@@ -88,9 +88,7 @@ fn new(machine: &Machine, mount: &str, group: &str) -> Option<Finding> {
             "",
         ),
     };
-    Some(Finding::note(
-        ABOUT,
-        asked,
+    Some(rule.note(
         format!("{useless}; {missing}; {instead}"),
         format!(
             "let the program write to memory.pressure (systemd: Delegate=yes), or {soft}{BUDGET}"
@@ -117,9 +115,7 @@ fn old(machine: &Machine, groups: &str) -> Option<Finding> {
         Some((bytes, file))
     })?;
     (bytes < NO_LIMIT).then(|| {
-        Finding::note(
-            ABOUT,
-            format!("at most {} ({file})", mebibytes(bytes)),
+        Rule::of(ABOUT, format!("at most {} ({file})", mebibytes(bytes))).note(
             "/proc/pressure/memory is about the whole machine, and a group of version 1 has no \
              memory.pressure: nothing reports to the library that memory is low",
             format!("boot with systemd.unified_cgroup_hierarchy=1 for version 2, or {BUDGET}"),

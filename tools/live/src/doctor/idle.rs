@@ -1,63 +1,46 @@
 //! Rules on idle CPUs: whether ticks stop, isolated CPUs, idle states.
 
-use super::{Finding, NOTHING};
+use super::{Finding, NOTHING, Rule};
 use crate::Machine;
 use crate::state::cpus::{common, known_list, listed, without};
 use crate::state::machine::CPU;
 
-pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
-    let mut found = Vec::new();
-    found.extend(ticks(machine));
-    found.extend(full(machine));
-    found.extend(isolated(machine));
-    found.extend(states(machine));
-    found
-}
-
 /// Do ticks of idle CPUs stop?
-fn ticks(machine: &Machine) -> Option<Finding> {
-    let about = "ticks";
+pub(super) fn ticks(machine: &Machine) -> Option<Finding> {
     let on = "ticks of idle CPUs never stop, with callbacks or without: offloading and laziness save no \
      ticks";
     if machine.asked("nohz") == Some("off") {
-        let asked = "nohz=off on the command line";
-        return Some(Finding::note(about, asked, on, "leave nohz=off away"));
+        let rule = Rule::on_line("ticks", "nohz=off");
+        return Some(rule.note(on, "leave nohz=off away"));
     }
     match machine.is_set("CONFIG_HZ_PERIODIC")? {
-        true => Some(Finding::note(
-            about,
-            format!("CONFIG_HZ_PERIODIC=y in {}", machine.config_file()),
-            on,
-            "boot a kernel that is built with CONFIG_NO_HZ_IDLE=y",
-        )),
-        false => Some(Finding::fine(
-            about,
-            NOTHING,
-            "an idle CPU stops its tick, unless it has callbacks and is not offloaded",
-        )),
+        true => Some(
+            Rule::of("ticks", machine.with("CONFIG_HZ_PERIODIC"))
+                .note(on, "boot a kernel that is built with CONFIG_NO_HZ_IDLE=y"),
+        ),
+        false => Some(
+            Rule::of("ticks", NOTHING)
+                .fine("an idle CPU stops its tick, unless it has callbacks and is not offloaded"),
+        ),
     }
 }
 
 /// `nohz_full=`.
-fn full(machine: &Machine) -> Option<Finding> {
-    let about = "nohz_full";
+pub(super) fn full(machine: &Machine) -> Option<Finding> {
     let list = machine.asked("nohz_full")?;
-    let asked = format!("nohz_full={list} on the command line");
+    let rule = Rule::on_line("nohz_full", format!("nohz_full={list}"));
     let file = format!("{CPU}/nohz_full");
     if machine.is_set("CONFIG_NO_HZ_FULL") == Some(false) {
-        return Some(Finding::without_effect(
-            about,
-            asked,
-            format!("none: no CONFIG_NO_HZ_FULL in {}", machine.config_file()),
+        return Some(rule.without_effect(
+            format!("none: {}", machine.without("CONFIG_NO_HZ_FULL")),
             "boot a kernel that is built with CONFIG_NO_HZ_FULL=y",
         ));
     }
-    compare(machine, about, asked, machine.named(list), &file)
+    compare(machine, &rule, machine.named(list), &file)
 }
 
 /// `isolcpus=`, as far as it takes CPUs away from the scheduler's balance.
-fn isolated(machine: &Machine) -> Option<Finding> {
-    let about = "isolcpus";
+pub(super) fn isolated(machine: &Machine) -> Option<Finding> {
     let value = machine.asked("isolcpus")?;
     let is_word = |it: &&str| matches!(*it, "domain" | "managed_irq" | "nohz");
     let parts: Vec<&str> = value.split(',').collect();
@@ -66,56 +49,42 @@ fn isolated(machine: &Machine) -> Option<Finding> {
     if !words.is_empty() && !words.contains(&"domain") {
         return None; // no file tells about the other kinds
     }
-    let asked = format!("isolcpus={value} on the command line");
-    compare(
-        machine,
-        about,
-        asked,
-        machine.named(&list),
-        &format!("{CPU}/isolated"),
-    )
+    let rule = Rule::on_line("isolcpus", format!("isolcpus={value}"));
+    let file = format!("{CPU}/isolated");
+    compare(machine, &rule, machine.named(&list), &file)
 }
 
 /// CPUs that were named beside those in a file.
 fn compare(
     machine: &Machine,
-    about: &'static str,
-    asked: String,
+    rule: &Rule,
     wanted: Option<Vec<u32>>,
     file: &str,
 ) -> Option<Finding> {
     let Some(now) = known_list(&machine.root, file) else {
-        let (why, remedy) = (
-            format!("not known: {file} cannot be read"),
-            "copy that file too",
-        );
-        return Some(Finding::cannot_tell(about, asked, why, remedy));
+        let why = format!("not known: {file} cannot be read");
+        return Some(rule.cannot_tell(why, "copy that file too"));
     };
     let in_force = format!("CPUs {} ({file})", listed(&now));
     let remedy = "name CPUs of this machine, and leave at least one out; `dmesg` says what the kernel made \
      of it";
     let Some(wanted) = wanted else {
-        return Some(Finding::without_effect(about, asked, in_force, remedy));
+        return Some(rule.without_effect(in_force, remedy));
     };
-    let there = machine
-        .possible
-        .as_deref()
-        .map_or(wanted.clone(), |it| common(&wanted, it));
+    let possible = machine.possible.as_deref();
+    let there = possible.map_or(wanted.clone(), |it| common(&wanted, it));
     let missing = without(&there, &now);
-    Some(
-        match (
-            missing.is_empty() && !there.is_empty(),
-            there.len() == wanted.len(),
-        ) {
-            (true, true) => Finding::fine(about, asked, in_force),
-            (true, false) => {
-                let absent = listed(&without(&wanted, &there));
-                let in_force = format!("{in_force}; there are no CPUs {absent}");
-                Finding::note(about, asked, in_force, remedy)
-            }
-            (false, _) => Finding::without_effect(about, asked, in_force, remedy),
-        },
-    )
+    if !missing.is_empty() || there.is_empty() {
+        return Some(rule.without_effect(in_force, remedy));
+    }
+    let absent = without(&wanted, &there);
+    Some(match absent.is_empty() {
+        true => rule.fine(in_force),
+        false => {
+            let absent = listed(&absent);
+            rule.note(format!("{in_force}; there are no CPUs {absent}"), remedy)
+        }
+    })
 }
 
 /// Words of the command line that keep CPUs from sleeping.
@@ -135,14 +104,11 @@ struct State {
 }
 
 /// cpuidle: driver, governor, states.
-fn states(machine: &Machine) -> Option<Finding> {
-    let about = "idle states";
+pub(super) fn states(machine: &Machine) -> Option<Finding> {
     let line = |file: &str| machine.root.line(&format!("{CPU}/{file}"));
     for (name, value) in AWAKE {
         if machine.asked(name) == Some(value) {
-            return Some(Finding::note(
-                about,
-                format!("{name}={value} on the command line"),
+            return Some(Rule::on_line("idle states", format!("{name}={value}")).note(
                 "CPUs do not sleep deeply, so wake-ups that RCU spares them save next to nothing",
                 format!("leave {name}={value} away"),
             ));
@@ -153,15 +119,14 @@ fn states(machine: &Machine) -> Option<Finding> {
         .or_else(|| line("cpuidle/current_governor_ro"))
         .unwrap_or_else(|| "not known".to_owned());
     let asked = format!("driver {driver}, governor {governor} ({CPU}/cpuidle)");
+    let rule = Rule::of("idle states", asked);
     let states = all_states(machine);
     let Some(deepest) = states
         .iter()
         .filter(|it| !it.disabled)
         .max_by_key(|it| it.residency_us)
     else {
-        return Some(Finding::note(
-            about,
-            asked,
+        return Some(rule.note(
             "no idle states: CPUs halt, and what deeper sleep would save cannot be had or seen here",
             "in a virtual machine that is as it should be: look at its host",
         ));
@@ -172,9 +137,7 @@ fn states(machine: &Machine) -> Option<Finding> {
         .map(|it| it.name.as_str())
         .collect();
     if !disabled.is_empty() {
-        return Some(Finding::note(
-            about,
-            asked,
+        return Some(rule.note(
             format!(
                 "disabled: {}; the deepest that is left is {}",
                 disabled.join(", "),
@@ -183,7 +146,7 @@ fn states(machine: &Machine) -> Option<Finding> {
             "echo 0 > /sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
         ));
     }
-    Some(Finding::fine(about, asked, depth(machine, deepest)))
+    Some(rule.fine(depth(machine, deepest)))
 }
 
 /// What the deepest state needs, beside what RCU leaves it.

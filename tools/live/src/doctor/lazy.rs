@@ -2,7 +2,7 @@
 
 use super::offload::unseen;
 use super::parameters::truth;
-use super::{Finding, NOTHING};
+use super::{Finding, NOTHING, Rule};
 use crate::Machine;
 use crate::state::cpus::{listed, without};
 use crate::state::machine::parameter_file;
@@ -29,7 +29,7 @@ pub(super) fn inspect(machine: &Machine) -> Option<Finding> {
 /// What is known of laziness.
 struct State {
     /// The request, in words.
-    words: String,
+    rule: Rule,
     /// Built with `CONFIG_RCU_LAZY`.
     built: Option<bool>,
     off_by_default: bool,
@@ -50,7 +50,7 @@ impl State {
         let words = match (word, built) {
             (Some(""), _) => "rcutree.enable_rcu_lazy on the command line".to_owned(),
             (Some(value), _) => format!("rcutree.enable_rcu_lazy={value} on the command line"),
-            (None, Some(true)) => format!("CONFIG_RCU_LAZY=y in {}", machine.config_file()),
+            (None, Some(true)) => machine.with("CONFIG_RCU_LAZY"),
             _ => match now {
                 Some(true) => format!("{}: Y", parameter_file("rcutree", "enable_rcu_lazy")),
                 _ => NOTHING.to_owned(),
@@ -58,7 +58,7 @@ impl State {
         };
         let is_old = machine.version().is_some_and(|it| it < SWITCHED);
         State {
-            words,
+            rule: Rule::of(ABOUT, words),
             built,
             off_by_default: machine.is_set("CONFIG_RCU_LAZY_DEFAULT_OFF") == Some(true),
             by_command: word.map(|it| truth(it).unwrap_or(true)),
@@ -71,14 +71,10 @@ impl State {
         (self.built == Some(true)).then_some(!self.off_by_default)
     }
 
-    fn without_effect(&self, why: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding::without_effect(ABOUT, &self.words, why, remedy)
-    }
-
     /// No request, or one not to be lazy.
     fn not_wanted(&self, machine: &Machine) -> Option<Finding> {
         if self.is_fixed && self.built == Some(true) && self.by_command == Some(false) {
-            return Some(self.without_effect(
+            return Some(self.rule.without_effect(
                 format!("lazy: versions before {SWITCHED} have no such parameter"),
                 "boot a kernel that is built without CONFIG_RCU_LAZY, or do not offload CPUs",
             ));
@@ -105,11 +101,11 @@ impl State {
             ),
         };
         if self.by_command == Some(false) {
-            return Some(Finding::fine(ABOUT, &self.words, why));
+            return Some(self.rule.fine(why));
         }
         let offloaded = machine.offloaded().unwrap_or_default();
         if offloaded.is_empty() {
-            return Some(Finding::fine(ABOUT, NOTHING, why));
+            return Some(Rule::of(ABOUT, NOTHING).fine(why));
         }
         let why = format!(
             "{why}. CPUs {} are offloaded: the first callback of each empty list wakes a thread rcuog/N, and \
@@ -120,17 +116,15 @@ impl State {
             "{remedy}. What it saves of a recorded load: quiescent record -o TRACE, then quiescent whatif \
              TRACE --set rcu_lazy=1"
         );
-        Some(Finding::note(ABOUT, NOTHING, why, remedy))
+        Some(Rule::of(ABOUT, NOTHING).note(why, remedy))
     }
 
     /// Laziness was requested, or is on.
     fn in_force(&self, machine: &Machine) -> Finding {
         let file = parameter_file("rcutree", "enable_rcu_lazy");
-        let cannot_tell =
-            |why: String, remedy: &str| Finding::cannot_tell(ABOUT, &self.words, why, remedy);
         if self.built == Some(false) {
-            return self.without_effect(
-                format!("none: no CONFIG_RCU_LAZY in {}", machine.config_file()),
+            return self.rule.without_effect(
+                format!("none: {}", machine.without("CONFIG_RCU_LAZY")),
                 format!(
                     "boot a kernel that is built with CONFIG_RCU_LAZY=y (Linux {LAZY} or newer)"
                 ),
@@ -138,13 +132,13 @@ impl State {
         }
         let is_old = machine.version().is_some_and(|it| it < LAZY);
         if is_old && self.built.is_none() && self.now.is_none() {
-            return self.without_effect(
+            return self.rule.without_effect(
                 format!("none: {LAZY} is the first version with lazy callbacks"),
                 format!("boot Linux {LAZY} or newer, built with CONFIG_RCU_LAZY=y"),
             );
         }
         if self.now == Some(false) {
-            return self.without_effect(
+            return self.rule.without_effect(
                 format!("none: {file} is N"),
                 "boot with rcutree.enable_rcu_lazy=1",
             );
@@ -152,10 +146,10 @@ impl State {
         let Some(cpus) = machine.offloaded() else {
             let why =
                 "not known: whether CPUs are offloaded; only an offloaded CPU has lazy callbacks";
-            return cannot_tell(why.to_owned(), unseen(machine));
+            return self.rule.cannot_tell(why, unseen(machine));
         };
         if cpus.is_empty() {
-            return self.without_effect(
+            return self.rule.without_effect(
                 "none: no CPU is offloaded (there is no thread rcuop/N), and only an offloaded CPU has lazy \
                  callbacks",
                 "boot with rcu_nocbs=all, or leave laziness away",
@@ -163,7 +157,7 @@ impl State {
         }
         let is_always = self.is_fixed && self.built == Some(true);
         if self.now.is_none() && !is_always {
-            return cannot_tell(
+            return self.rule.cannot_tell(
                 format!("not known: {file} cannot be read"),
                 machine.remedy("mount /sys", "copy that file too"),
             );
@@ -179,11 +173,9 @@ impl State {
                     false => String::new(),
                 };
                 let why = format!("plain call_rcu waits up to ten seconds, on all CPUs{always}");
-                Finding::fine(ABOUT, &self.words, why)
+                self.rule.fine(why)
             }
-            false => Finding::note(
-                ABOUT,
-                &self.words,
+            false => self.rule.note(
                 format!(
                     "on CPUs {} only; CPUs {} are not offloaded",
                     listed(&cpus),

@@ -41,6 +41,7 @@ mod words;
 pub use text::text;
 
 use crate::Machine;
+use std::fmt::Display;
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,52 +91,52 @@ pub struct Finding {
     pub remedy: String,
 }
 
-impl Finding {
-    fn new(
+/// What a rule is about, and what was asked for.
+struct Rule {
+    about: &'static str,
+    asked: String,
+}
+
+impl Rule {
+    fn of(about: &'static str, asked: impl Into<String>) -> Self {
+        let asked = asked.into();
+        Rule { about, asked }
+    }
+
+    /// Asked by this word of the command line.
+    fn on_line(about: &'static str, word: impl Display) -> Self {
+        Rule::of(about, format!("{word} on the command line"))
+    }
+
+    fn finding(
+        &self,
         severity: Severity,
-        about: &'static str,
-        asked: impl Into<String>,
         in_force: impl Into<String>,
         remedy: impl Into<String>,
-    ) -> Self {
+    ) -> Finding {
         Finding {
-            about,
+            about: self.about,
             severity,
-            asked: asked.into(),
+            asked: self.asked.clone(),
             in_force: in_force.into(),
             remedy: remedy.into(),
         }
     }
 
-    fn without_effect(
-        about: &'static str,
-        asked: impl Into<String>,
-        in_force: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Finding {
-        Finding::new(Severity::WithoutEffect, about, asked, in_force, remedy)
+    fn without_effect(&self, in_force: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        self.finding(Severity::WithoutEffect, in_force, remedy)
     }
 
-    fn cannot_tell(
-        about: &'static str,
-        asked: impl Into<String>,
-        in_force: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Finding {
-        Finding::new(Severity::CannotTell, about, asked, in_force, remedy)
+    fn cannot_tell(&self, in_force: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        self.finding(Severity::CannotTell, in_force, remedy)
     }
 
-    fn note(
-        about: &'static str,
-        asked: impl Into<String>,
-        in_force: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Finding {
-        Finding::new(Severity::Note, about, asked, in_force, remedy)
+    fn note(&self, in_force: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        self.finding(Severity::Note, in_force, remedy)
     }
 
-    fn fine(about: &'static str, asked: impl Into<String>, in_force: impl Into<String>) -> Self {
-        Finding::new(Severity::Fine, about, asked, in_force, "")
+    fn fine(&self, in_force: impl Into<String>) -> Finding {
+        self.finding(Severity::Fine, in_force, "")
     }
 }
 
@@ -154,15 +155,25 @@ const NOTHING: &str = "nothing";
 /// }
 /// ```
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
-    let mut found = offload::inspect(machine);
+    let mut found = offload::offload(machine);
+    found.extend(offload::poll(machine));
     found.extend(lazy::inspect(machine));
     found.extend(parameters::inspect(machine));
-    found.extend(versions::inspect(machine));
-    found.extend(grace::inspect(machine));
+    found.push(versions::defaults(machine));
+    found.extend(versions::waking(machine));
+    found.extend(grace::waits(machine));
+    found.extend(grace::kinds(machine));
+    found.extend(grace::stalls(machine));
     found.extend(threads::inspect(machine));
-    found.extend(idle::inspect(machine));
+    found.extend(idle::ticks(machine));
+    found.extend(idle::full(machine));
+    found.extend(idle::isolated(machine));
+    found.extend(idle::states(machine));
     found.extend(group::inspect(machine));
-    found.extend(observe::inspect(machine));
+    found.push(observe::events(machine));
+    found.extend(observe::pressure(machine));
+    found.extend(observe::membarrier(machine));
+    found.extend(observe::unread(machine));
     found.sort_by_key(|it| it.severity);
     found
 }

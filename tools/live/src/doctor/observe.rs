@@ -1,24 +1,16 @@
 //! Rules on observability: tracing events, memory pressure, membarrier, unreadable files.
 
-use super::{Finding, NOTHING, Severity};
+use super::{Finding, NOTHING, Rule, Severity};
 use crate::Machine;
 use crate::state::tracefs::{self, Place};
-
-pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
-    let mut found = vec![events(machine)];
-    found.extend(pressure(machine));
-    found.extend(membarrier(machine));
-    found.extend(unread(machine));
-    found
-}
 
 /// The remedy where tracefs is not among the copied files.
 const COPY_EVENTS: &str = "copy /sys/kernel/tracing/events/rcu/*/id too, as root";
 
 /// RCU's own events.
-fn events(machine: &Machine) -> Finding {
-    let about = "events";
+pub(super) fn events(machine: &Machine) -> Finding {
     let asked = "events of RCU to record (`quiescent record`, `quiescent top --kernel`)";
+    let rule = Rule::of("events", asked);
     let built = machine.is_set("CONFIG_RCU_TRACE");
     let missing =
         "only rates are known, not which callbacks there are, nor how long grace periods take";
@@ -26,27 +18,24 @@ fn events(machine: &Machine) -> Finding {
     let place = match machine.tracing {
         Place::At(place) => place,
         _ if built == Some(false) => {
-            let why = format!(
-                "no CONFIG_RCU_TRACE in {}: {missing}",
-                machine.config_file()
-            );
-            return Finding::note(about, asked, why, remedy);
+            let why = format!("{}: {missing}", machine.without("CONFIG_RCU_TRACE"));
+            return rule.note(why, remedy);
         }
         Place::Forbidden(place) => {
             let why = format!("not known: {place} may not be read");
             let remedy = machine.remedy("run it as root", "read the copy as its owner");
-            return Finding::cannot_tell(about, asked, why, remedy);
+            return rule.cannot_tell(why, remedy);
         }
         Place::NotMounted(place) => {
             let why = format!("not known: nothing is mounted on {place}");
             let mount = format!("as root: mount -t tracefs nodev {place}");
             let remedy = machine.remedy(&mount, COPY_EVENTS);
-            return Finding::cannot_tell(about, asked, why, remedy);
+            return rule.cannot_tell(why, remedy);
         }
         Place::Absent => {
             let why = "not known: there is no /sys/kernel/tracing";
             let remedy = machine.remedy("is the kernel built with CONFIG_TRACING=y?", COPY_EVENTS);
-            return Finding::cannot_tell(about, asked, why, remedy);
+            return rule.cannot_tell(why, remedy);
         }
     };
     let names = tracefs::events(&machine.root, place, "rcu");
@@ -57,7 +46,7 @@ fn events(machine: &Machine) -> Finding {
         .collect();
     if absent.is_empty() {
         let in_force = format!("{} events in {place}/events/rcu", names.len());
-        return Finding::fine(about, asked, in_force);
+        return rule.fine(in_force);
     }
     let frees = tracefs::events(&machine.root, place, "kmem");
     let instead = match frees.iter().any(|it| it == "kmem_cache_free") {
@@ -68,33 +57,32 @@ fn events(machine: &Machine) -> Finding {
         "no {} in {place}/events/rcu: {missing}{instead}",
         absent.join(", ")
     );
-    Finding::note(about, asked, why, remedy)
+    rule.note(why, remedy)
 }
 
 /// Pressure stall information, by which the library learns that memory is low.
-fn pressure(machine: &Machine) -> Option<Finding> {
-    let about = "pressure";
+pub(super) fn pressure(machine: &Machine) -> Option<Finding> {
     let word = machine.asked("psi");
-    let asked = match word {
-        Some(value) => format!("psi={value} on the command line"),
-        None => NOTHING.to_owned(),
-    };
+    let rule = Rule::of(
+        "pressure",
+        word.map_or(NOTHING.to_owned(), |it| {
+            format!("psi={it} on the command line")
+        }),
+    );
     if machine
         .root
         .line("/proc/pressure/memory")
         .is_some_and(|it| it.starts_with("some"))
     {
-        return Some(Finding::fine(
-            about,
-            asked,
-            "on (/proc/pressure/memory): lazy memory is given back when it is scarce",
-        ));
+        return Some(
+            rule.fine("on (/proc/pressure/memory): lazy memory is given back when it is scarce"),
+        );
     }
     let off = "off: a program that holds lazy memory is not notified when it is scarce, but by its budget \
      and its cgroup";
     let wanted = word.and_then(super::parameters::truth) == Some(true);
     let built = machine.is_set("CONFIG_PSI");
-    let finding = |severity, remedy| Some(Finding::new(severity, about, &asked, off, remedy));
+    let finding = |severity, remedy| Some(rule.finding(severity, off, remedy));
     match (wanted, built) {
         (true, Some(false)) => finding(
             Severity::WithoutEffect,
@@ -111,15 +99,10 @@ fn pressure(machine: &Machine) -> Option<Finding> {
         (false, Some(true)) if machine.here && machine.command.is_some() => {
             finding(Severity::Note, "boot with psi=1")
         }
-        _ => Some(Finding::cannot_tell(
-            about,
-            asked,
-            "not known: /proc/pressure/memory cannot be read",
-            machine.remedy(
+        _ => Some(rule.cannot_tell("not known: /proc/pressure/memory cannot be read", machine.remedy(
                 "boot with psi=1 on a kernel that is built with CONFIG_PSI=y",
                 "copy that file too; it exists with psi=1 on a kernel that is built with CONFIG_PSI=y",
-            ),
-        )),
+            ))),
     }
 }
 
@@ -128,56 +111,41 @@ const GLOBAL: i64 = 1;
 const PRIVATE_EXPEDITED: i64 = 1 << 3;
 
 /// The system call on which the library's readers rely.
-fn membarrier(machine: &Machine) -> Option<Finding> {
-    let about = "membarrier";
+pub(super) fn membarrier(machine: &Machine) -> Option<Finding> {
     let asked = "membarrier(2), so that this library's readers need no fences";
+    let rule = Rule::of("membarrier", asked);
     let fenced = "each reader carries a fence";
     Some(match &machine.membarrier {
         None => match machine.is_set("CONFIG_MEMBARRIER")? {
-            true => Finding::fine(
-                about,
-                asked,
-                format!("CONFIG_MEMBARRIER=y in {}", machine.config_file()),
-            ),
-            false => Finding::note(
-                about,
-                asked,
-                format!(
-                    "no CONFIG_MEMBARRIER in {}: {fenced}",
-                    machine.config_file()
-                ),
+            true => rule.fine(machine.with("CONFIG_MEMBARRIER")),
+            false => rule.note(
+                format!("{}: {fenced}", machine.without("CONFIG_MEMBARRIER")),
                 "boot a kernel that is built with CONFIG_MEMBARRIER=y",
             ),
         },
-        Some(Err(why)) => Finding::note(
-            about,
-            asked,
+        Some(Err(why)) => rule.note(
             format!("refused ({why}): {fenced}"),
             "allow the system call in the sandbox (seccomp), or boot a kernel that is built with \
              CONFIG_MEMBARRIER=y",
         ),
-        Some(Ok(commands)) if commands & PRIVATE_EXPEDITED == 0 => Finding::note(
-            about,
-            asked,
+        Some(Ok(commands)) if commands & PRIVATE_EXPEDITED == 0 => rule.note(
             format!("without PRIVATE_EXPEDITED (commands {commands:#x}): {fenced}"),
             "boot Linux 4.14 or newer",
         ),
-        Some(Ok(commands)) if commands & GLOBAL == 0 => Finding::fine(
-            about,
-            asked,
+        Some(Ok(commands)) if commands & GLOBAL == 0 => rule.fine(
             "PRIVATE_EXPEDITED; GLOBAL is not there (nohz_full), so `quiescent kernel bench` has nothing to \
              time",
         ),
-        Some(Ok(_)) => Finding::fine(about, asked, "PRIVATE_EXPEDITED, and GLOBAL"),
+        Some(Ok(_)) => rule.fine("PRIVATE_EXPEDITED, and GLOBAL"),
     })
 }
 
 /// Files that could not be read, on which rules depend.
-fn unread(machine: &Machine) -> Vec<Finding> {
+pub(super) fn unread(machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut missing = |asked: &str, remedy: &str| {
         let why = "not known: it cannot be read, so rules that need it say less";
-        found.push(Finding::cannot_tell("files", asked, why, remedy));
+        found.push(Rule::of("files", asked).cannot_tell(why, remedy));
     };
     if machine.config.is_none() {
         missing(

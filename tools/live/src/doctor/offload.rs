@@ -1,10 +1,12 @@
 //! Rules on offloading, and on polling, which has no effect without it.
 
-use super::{Finding, NOTHING};
+use super::{Finding, NOTHING, Rule};
 use crate::Machine;
 use crate::state::cpus::{common, listed, without};
 
 const REMEDY_BUILD: &str = "boot a kernel that is built with CONFIG_RCU_NOCB_CPU=y";
+
+const ABOUT: &str = "offloading";
 
 /// Nothing is known of offloaded CPUs.
 const UNSEEN: &str = "not known: the kernel's threads are not to be seen";
@@ -15,12 +17,6 @@ pub(super) fn unseen(machine: &Machine) -> &'static str {
         "run it outside of the container; an offloaded CPU has a thread rcuop/N",
         "copy /proc/PID/comm of the kernel's threads too; an offloaded CPU has a thread rcuop/N",
     )
-}
-
-pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
-    let mut found = offload(machine);
-    found.extend(poll(machine));
-    found
 }
 
 /// The requests to offload CPUs.
@@ -52,90 +48,73 @@ fn asks(machine: &Machine) -> Vec<Ask> {
     asks
 }
 
-fn offload(machine: &Machine) -> Vec<Finding> {
-    let about = "offloading";
+pub(super) fn offload(machine: &Machine) -> Vec<Finding> {
     let asks = asks(machine);
     let offloaded = machine.offloaded();
     if asks.is_empty() {
         return vec![unasked(machine, offloaded.as_deref())];
     }
     let words: Vec<&str> = asks.iter().map(|it| it.words.as_str()).collect();
-    let words = words.join(" and ");
+    let rule = Rule::of(ABOUT, words.join(" and "));
     if machine.is_set("CONFIG_RCU_NOCB_CPU") == Some(false) {
-        let why = format!("none: no CONFIG_RCU_NOCB_CPU in {}", machine.config_file());
-        return vec![Finding::without_effect(about, words, why, REMEDY_BUILD)];
+        let why = format!("none: {}", machine.without("CONFIG_RCU_NOCB_CPU"));
+        return vec![rule.without_effect(why, REMEDY_BUILD)];
     }
-    let mut found = Vec::new();
-    for ask in asks.iter().filter(|it| it.cpus.is_none()) {
-        found.push(no_cpus(machine, ask, offloaded.as_deref()));
-    }
-    let wanted: Vec<u32> = asks
-        .iter()
-        .filter_map(|it| it.cpus.clone())
-        .flatten()
-        .collect();
+    let without = asks.iter().filter(|it| it.cpus.is_none());
+    let without = without.map(|ask| no_cpus(machine, ask, offloaded.as_deref()));
+    let mut found: Vec<Finding> = without.collect();
+    let wanted = asks.iter().filter_map(|it| it.cpus.clone());
+    let wanted: Vec<u32> = wanted.flatten().collect();
     if !wanted.is_empty() {
-        found.push(compare(machine, words, &wanted, offloaded.as_deref()));
+        found.push(compare(machine, &rule, &wanted, offloaded.as_deref()));
     }
     found
 }
 
 /// No request.
 fn unasked(machine: &Machine, offloaded: Option<&[u32]>) -> Finding {
-    let about = "offloading";
+    let rule = Rule::of(ABOUT, NOTHING);
     match offloaded {
-        Some([]) => Finding::fine(
-            about,
-            NOTHING,
+        Some([]) => rule.fine(
             "no CPU is offloaded: each invokes its own callbacks, and keeps its tick while it has any",
         ),
-        Some(cpus) => Finding::fine(
-            about,
-            match machine.command {
+        Some(cpus) => {
+            let asked = match machine.command {
                 Some(_) => "nothing that is to be seen",
                 None => "not known: the command line cannot be read",
-            },
-            format!("CPUs {} are offloaded (threads rcuop/N)", listed(cpus)),
-        ),
-        None => Finding::cannot_tell(about, NOTHING, UNSEEN, unseen(machine)),
+            };
+            let in_force = format!("CPUs {} are offloaded (threads rcuop/N)", listed(cpus));
+            Rule::of(ABOUT, asked).fine(in_force)
+        }
+        None => rule.cannot_tell(UNSEEN, unseen(machine)),
     }
 }
 
 /// A word without CPUs, or with something else.
 fn no_cpus(machine: &Machine, ask: &Ask, offloaded: Option<&[u32]>) -> Finding {
-    let about = "offloading";
+    let rule = Rule::of(ABOUT, &ask.words);
     let all_is_unknown = ask.words.contains("=all ") && machine.possible.is_none();
     let remedy = "name the CPUs: rcu_nocbs=all, or rcu_nocbs=1-3";
     match offloaded {
-        _ if all_is_unknown => Finding::cannot_tell(
-            about,
-            &ask.words,
+        _ if all_is_unknown => rule.cannot_tell(
             "not known: /sys/devices/system/cpu/possible cannot be read",
             machine.remedy("mount /sys", "copy that file too"),
         ),
-        Some(cpus @ [_, ..]) => Finding::note(
-            about,
-            &ask.words,
+        Some(cpus @ [_, ..]) => rule.note(
             format!(
                 "names no CPU; CPUs {} are offloaded all the same",
                 listed(cpus)
             ),
             remedy,
         ),
-        _ => Finding::without_effect(
-            about,
-            &ask.words,
-            "none: that names no CPU, so none is offloaded",
-            remedy,
-        ),
+        _ => rule.without_effect("none: that names no CPU, so none is offloaded", remedy),
     }
 }
 
 /// CPUs that were named beside those that have a thread.
-fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&[u32]>) -> Finding {
-    let about = "offloading";
+fn compare(machine: &Machine, rule: &Rule, wanted: &[u32], offloaded: Option<&[u32]>) -> Finding {
     let Some(offloaded) = offloaded else {
-        return Finding::cannot_tell(about, words, UNSEEN, unseen(machine));
+        return rule.cannot_tell(UNSEEN, unseen(machine));
     };
     // A CPU that has never been there has no thread yet.
     let (there, absent) = match (&machine.online, &machine.possible) {
@@ -160,35 +139,31 @@ fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&
             }
             false => "`dmesg | grep -i nocb` says what the kernel made of it".to_owned(),
         };
-        return Finding::without_effect(about, words, why, remedy);
+        return rule.without_effect(why, remedy);
     }
     let mut in_force = format!("CPUs {} (threads rcuop/N)", listed(offloaded));
     if absent.is_empty() {
-        return Finding::fine(about, words, in_force);
+        return rule.fine(in_force);
     }
     in_force += &format!("; there are no CPUs {}", listed(&absent));
     let remedy = "name CPUs that there are, or all";
-    Finding::note(about, words, in_force, remedy)
+    rule.note(in_force, remedy)
 }
 
 /// `rcu_nocb_poll`: threads of offloading look each tick.
-fn poll(machine: &Machine) -> Option<Finding> {
+pub(super) fn poll(machine: &Machine) -> Option<Finding> {
     machine.asked("rcu_nocb_poll")?;
-    let (about, words) = ("polling", "rcu_nocb_poll on the command line");
+    let rule = Rule::on_line("polling", "rcu_nocb_poll");
     Some(match machine.offloaded() {
-        Some(cpus) if cpus.is_empty() => Finding::without_effect(
-            about,
-            words,
+        Some(cpus) if cpus.is_empty() => rule.without_effect(
             "none: no CPU is offloaded",
             "boot with rcu_nocbs=all, or leave it away",
         ),
-        Some(_) => Finding::note(
-            about,
-            words,
+        Some(_) => rule.note(
             "threads rcuog/N wake up each tick, whether there is anything to do or not",
             "leave it away, unless CPUs must never be the ones to wake them: it costs idle CPUs their \
              sleep, and laziness its use",
         ),
-        None => Finding::cannot_tell(about, words, UNSEEN, unseen(machine)),
+        None => rule.cannot_tell(UNSEEN, unseen(machine)),
     })
 }

@@ -6,7 +6,7 @@
 //! version has no effect and no message.
 
 use super::words::{BARE, MODULES, is_known, meant, since};
-use super::{Finding, Severity};
+use super::{Finding, Rule};
 use crate::Machine;
 use crate::state::machine::parameter_file;
 
@@ -45,18 +45,15 @@ pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
 
 /// `module.name=value`.
 fn parameter(machine: &Machine, word: &str, (module, name): (&str, &str), value: &str) -> Finding {
-    let about = "parameter";
-    let asked = format!("{word} on the command line");
+    let rule = Rule::on_line("parameter", word);
     let file = parameter_file(module, name);
     let Some(now) = machine.parameter(module, name) else {
         return absent(machine, word, (module, name));
     };
     if same(value, &now) {
-        return Finding::fine(about, asked, format!("{now} ({file})"));
+        return rule.fine(format!("{now} ({file})"));
     }
-    Finding::without_effect(
-        about,
-        asked,
+    rule.without_effect(
         format!("{now} ({file})"),
         "the kernel has limits of its own, or another value has been written since boot: write to the \
          file, where it may be",
@@ -65,17 +62,14 @@ fn parameter(machine: &Machine, word: &str, (module, name): (&str, &str), value:
 
 /// A parameter that cannot be read back.
 fn absent(machine: &Machine, word: &str, (module, name): (&str, &str)) -> Finding {
-    let about = "parameter";
-    let asked = format!("{word} on the command line");
-    let finding =
-        |severity, why: String, remedy: &str| Finding::new(severity, about, &asked, why, remedy);
+    let rule = Rule::on_line("parameter", word);
     if let (Some(since), Some(version)) = (since(name), machine.version())
         && version < since
     {
         let why =
             format!("none: Linux {version} has no such parameter, {since} was the first with it");
         let remedy = format!("boot Linux {since} or newer, or leave it away");
-        return finding(Severity::WithoutEffect, why, &remedy);
+        return rule.without_effect(why, remedy);
     }
     if !is_known(module, name)
         && let Some(nearest) = meant(machine, &format!("{module}.{name}"))
@@ -83,8 +77,7 @@ fn absent(machine: &Machine, word: &str, (module, name): (&str, &str)) -> Findin
         return unknown(word, &nearest);
     }
     match machine.has_parameters(module) {
-        true => finding(
-            Severity::WithoutEffect,
+        true => rule.without_effect(
             format!(
                 "none: this kernel ({}) has no {}",
                 machine.release,
@@ -93,8 +86,7 @@ fn absent(machine: &Machine, word: &str, (module, name): (&str, &str)) -> Findin
             "is it spelt right? `ls` of that folder has those there are; others come with other versions \
              or configurations",
         ),
-        false => finding(
-            Severity::CannotTell,
+        false => rule.cannot_tell(
             format!("not known: /sys/module/{module}/parameters cannot be read"),
             machine.remedy("mount /sys", "copy that folder too"),
         ),
@@ -114,8 +106,8 @@ fn unknown(word: &str, meant: &str) -> Finding {
         true => "none: no known parameter has this name",
         false => "none: the kernel knows no such word, and hands it to the first process",
     };
-    let asked = format!("{word} on the command line");
-    Finding::without_effect("parameter", asked, why, remedy)
+    let rule = Rule::on_line("parameter", word);
+    rule.without_effect(why, remedy)
 }
 
 /// As the kernel reads a switch.

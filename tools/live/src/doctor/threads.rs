@@ -1,6 +1,6 @@
 //! Rules on RCU's threads: CPUs of the offload threads, priorities, and RCU's soft interrupt as threads.
 
-use super::Finding;
+use super::{Finding, Rule};
 use crate::Machine;
 use crate::state::cpus::{common, known_list, listed};
 use crate::state::machine::CPU;
@@ -34,16 +34,11 @@ fn places(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
     };
     let intruders = offloaders.iter().filter(may_run_there).count();
     let asked = format!("CPUs {} set apart (nohz_full, isolcpus)", listed(&apart));
-    let about = "threads of offloading";
+    let rule = Rule::of("threads of offloading", asked);
     Some(match intruders {
-        0 => Finding::fine(about, asked, "none may run there"),
-        count => Finding::note(
-            about,
-            asked,
-            format!(
-                "{count} of {} threads rcuog/N and rcuop/N may run there",
-                offloaders.len()
-            ),
+        0 => rule.fine("none may run there"),
+        count => rule.note(
+            format!("{count} of {} threads rcuog/N and rcuop/N may run there", offloaders.len()),
             "for p in $(pgrep 'rcuo[gps]'); do taskset -pc CPUS $p; done, with the CPUs that are left for \
              such work",
         ),
@@ -52,17 +47,14 @@ fn places(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
 
 /// `rcutree.kthread_prio`.
 fn priority(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
-    let about = "priority";
     let value = machine.asked("rcutree.kthread_prio")?;
     let wanted: u32 = value.parse().ok()?;
     let of_periods = tasks
         .iter()
         .find(|it| matches!(it.name.as_str(), "rcu_preempt" | "rcu_sched"))?;
-    let asked = format!("rcutree.kthread_prio={value} on the command line");
+    let rule = Rule::on_line("priority", format!("rcutree.kthread_prio={value}"));
     let Some(policy) = &of_periods.policy else {
-        return Some(Finding::cannot_tell(
-            about,
-            asked,
+        return Some(rule.cannot_tell(
             format!("not known: /proc/{}/stat cannot be read", of_periods.pid),
             "copy that file too",
         ));
@@ -74,10 +66,8 @@ fn priority(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
     };
     // With priority boosting the kernel takes at least 1, or 2 in its own tests.
     Some(match is_so {
-        true => Finding::fine(about, asked, in_force),
-        false => Finding::without_effect(
-            about,
-            asked,
+        true => rule.fine(in_force),
+        false => rule.without_effect(
             in_force,
             format!(
                 "give 1 to 99; or at run time: chrt -f -p {} {}",
@@ -96,22 +86,21 @@ fn softirq(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
         .count();
     let asked = machine.asked("rcutree.use_softirq");
     let wants_threads = asked.and_then(super::parameters::truth) == Some(false);
-    let about = "soft interrupt";
+    let rule = Rule::of(
+        "soft interrupt",
+        match asked.is_some() || threads == 0 {
+            true => "rcutree.use_softirq=0 on the command line",
+            false => "a real-time kernel, or rcutree.use_softirq=0",
+        },
+    );
     match (wants_threads, threads) {
-        (true, 0) => Some(Finding::without_effect(
-            about,
-            "rcutree.use_softirq=0 on the command line",
+        (true, 0) => Some(rule.without_effect(
             "RCU's work is done in soft interrupts: there is no thread rcuc/N",
             "does this kernel have /sys/module/rcutree/parameters/use_softirq?",
         )),
         (_, 0) => None,
-        (_, count) => Some(Finding::fine(
-            about,
-            match asked {
-                Some(_) => "rcutree.use_softirq=0 on the command line",
-                None => "a real-time kernel, or rcutree.use_softirq=0",
-            },
-            format!("{count} threads rcuc/N do RCU's work on their CPUs"),
-        )),
+        (_, count) => Some(rule.fine(format!(
+            "{count} threads rcuc/N do RCU's work on their CPUs"
+        ))),
     }
 }

@@ -4,7 +4,7 @@
 //! The versions are those of the kernel as released. A distribution or a vendor may have taken a part of a
 //! later one, so a file that shows the fact itself counts more than the version.
 
-use super::Finding;
+use super::{Finding, Rule};
 use crate::Machine;
 use crate::state::machine::parameter_file;
 use crate::state::version::{FILES, Version};
@@ -44,19 +44,14 @@ const WAKING_EVERYWHERE: Version = Version::new(7, 2);
 /// CPUs of a small machine, at most.
 const SMALL: usize = 16;
 
-pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
-    let mut found = vec![defaults(machine)];
-    found.extend(waking(machine));
-    found
-}
-
 /// The defaults of this version, and those that it does not have.
-fn defaults(machine: &Machine) -> Finding {
-    let about = "version";
+pub(super) fn defaults(machine: &Machine) -> Finding {
     let Some(version) = machine.version() else {
-        return Finding::cannot_tell(
-            about,
+        return Rule::of(
+            "version",
             format!("the kernel's release ({})", FILES.join(", ")),
+        )
+        .cannot_tell(
             "not known: rules that depend on a version say less",
             machine.remedy("mount /proc", "copy one of the two files too"),
         );
@@ -72,16 +67,11 @@ fn defaults(machine: &Machine) -> Finding {
             false => words.join("; "),
         }
     };
-    Finding::fine(
-        about,
-        format!("Linux {version} ({file})"),
-        format!(
-            "defaults as released, with their first version: {}. Not here, unless a vendor has added them: \
-             {}",
-            part(true),
-            part(false)
-        ),
-    )
+    let (with, without) = (part(true), part(false));
+    Rule::of("version", format!("Linux {version} ({file})")).fine(format!(
+        "defaults as released, with their first version: {with}. Not here, unless a vendor has added them: \
+         {without}"
+    ))
 }
 
 /// The default of `rcu_normal_wake_from_gp`, and why; none if it depends on something that is not known.
@@ -99,8 +89,7 @@ fn waking_by_default(machine: &Machine) -> Option<(bool, String)> {
 }
 
 /// `rcu_normal_wake_from_gp`: the thread of the grace period wakes who waits in `synchronize_rcu`.
-fn waking(machine: &Machine) -> Option<Finding> {
-    let about = "waking";
+pub(super) fn waking(machine: &Machine) -> Option<Finding> {
     let name = "rcu_normal_wake_from_gp";
     let file = parameter_file("rcutree", name);
     let by_default = waking_by_default(machine);
@@ -113,9 +102,10 @@ fn waking(machine: &Machine) -> Option<Finding> {
     let Some(now) = machine.parameter("rcutree", name) else {
         return absent(machine, &file, slow);
     };
+    let rule = Rule::of("waking", format!("{now} ({file})"));
     if now.parse::<i64>().is_ok_and(|it| it > 0) {
         let in_force = "the thread of the grace period wakes who waits in synchronize_rcu";
-        return Some(Finding::fine(about, format!("{now} ({file})"), in_force));
+        return Some(rule.fine(in_force));
     }
     let origin = match by_default {
         Some((true, of)) => format!("switched off: it is on by default in {of}"),
@@ -123,9 +113,7 @@ fn waking(machine: &Machine) -> Option<Finding> {
         None => "whether that is the default is not known: the version, or the number of CPUs"
             .to_owned(),
     };
-    Some(Finding::note(
-        about,
-        format!("{now} ({file})"),
+    Some(rule.note(
         format!("{slow}; {origin}"),
         format!("echo 1 > {file}, or boot with rcutree.{name}=1"),
     ))
@@ -133,22 +121,19 @@ fn waking(machine: &Machine) -> Option<Finding> {
 
 /// The module's parameters can be read, and this one is not among them.
 fn absent(machine: &Machine, file: &str, slow: &str) -> Option<Finding> {
-    let about = "waking";
     let version = machine.version()?;
     if !machine.has_parameters("rcutree") {
         return None;
     }
-    let asked = format!("no {file}");
+    let rule = Rule::of("waking", format!("no {file}"));
     Some(if version < WAKING {
         let in_force = format!("as in every version before {WAKING}: {slow}");
-        Finding::fine(about, asked, in_force)
+        rule.fine(in_force)
     } else if version >= WAKING_EVERYWHERE {
         let in_force = format!("on, as in every version from {WAKING_EVERYWHERE} on");
-        Finding::fine(about, asked, in_force)
+        rule.fine(in_force)
     } else {
-        Finding::cannot_tell(
-            about,
-            asked,
+        rule.cannot_tell(
             format!("not known: every version from {WAKING} on has this file"),
             machine.remedy(
                 "is it a kernel of a vendor, or without CONFIG_SMP?",

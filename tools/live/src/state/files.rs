@@ -84,6 +84,13 @@ impl Root {
         names
     }
 
+    /// The folders in a folder, likewise.
+    pub(crate) fn folders(&self, folder: &str) -> Vec<String> {
+        let mut names = self.names(folder);
+        names.retain(|it| self.path(&format!("{folder}/{it}")).is_dir());
+        names
+    }
+
     /// The kernel's own processes that are visible: number and name.
     pub fn tasks(&self) -> Vec<(u32, String)> {
         let numbers = self.names("/proc").into_iter();

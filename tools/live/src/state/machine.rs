@@ -112,6 +112,16 @@ impl Machine {
         self.config.as_ref().map_or("no configuration", |it| &it.1)
     }
 
+    /// That it is set, in words.
+    pub(crate) fn with(&self, name: &str) -> String {
+        format!("{name}=y in {}", self.config_file())
+    }
+
+    /// That it is not.
+    pub(crate) fn without(&self, name: &str) -> String {
+        format!("no {name} in {}", self.config_file())
+    }
+
     /// What the command line says of `name=`; the last one counts.
     pub fn asked(&self, name: &str) -> Option<&str> {
         commanded(self.command.as_deref()?, name)

@@ -42,8 +42,5 @@ pub(crate) fn place(root: &Root) -> Place {
 
 /// The events of a subsystem, such as `rcu`, in the order of their names.
 pub(crate) fn events(root: &Root, place: &str, subsystem: &str) -> Vec<String> {
-    let folder = format!("{place}/events/{subsystem}");
-    let mut names = root.names(&folder);
-    names.retain(|it| root.path(&format!("{folder}/{it}")).is_dir());
-    names
+    root.folders(&format!("{place}/events/{subsystem}"))
 }

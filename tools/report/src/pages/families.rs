@@ -6,57 +6,47 @@
 
 use super::html::{Cell, Table, escaped};
 use crate::rows::MEBIBYTE;
+use crate::rows::samples::distinct;
 use crate::text::number::figure;
 use crate::{OURS, Report, Row};
 
 /// Tables with more rows are folded.
 const OPEN: usize = 60;
 
-/// A metric with its unit, and the rows of its family.
+/// A metric with its unit.
 pub(super) struct Family<'a> {
     stem: &'a str,
     unit: &'a str,
     /// The rows of the metric that has bars: the first.
     main: Vec<&'a Row>,
-    /// The other metrics, each with its rows.
-    others: Vec<(&'a str, Vec<&'a Row>)>,
+    /// The other metrics.
+    others: Vec<&'a str>,
+    /// Their rows.
+    rows: Vec<&'a Row>,
 }
 
 /// The families of a report, in the order in which they appear.
 pub(super) fn families(report: &Report) -> Vec<Family<'_>> {
-    let mut all: Vec<Family<'_>> = Vec::new();
-    for row in &report.rows {
-        let (stem, unit) = (stem(&row.metric), row.unit.as_str());
-        let index = all.iter().position(|it| it.stem == stem && it.unit == unit);
-        let index = index.unwrap_or_else(|| {
-            let (main, others) = <(Vec<_>, Vec<_>)>::default();
-            all.push(Family {
-                stem,
-                unit,
-                main,
-                others,
-            });
-            all.len() - 1
-        });
-        all[index].add(row);
-    }
-    all
+    let family = |(name, unit)| {
+        let own = report.rows.iter();
+        let own = own.filter(|row| stem(&row.metric) == name && row.unit == unit);
+        let rows: Vec<&Row> = own.collect();
+        let metrics = distinct(rows.iter().map(|row| row.metric.as_str()));
+        let (main, others) = rows.iter().partition(|row| row.metric == metrics[0]);
+        Family {
+            stem: name,
+            unit,
+            main,
+            others: metrics[1..].to_vec(),
+            rows: others,
+        }
+    };
+    let keys = report.rows.iter();
+    let keys = keys.map(|row| (stem(&row.metric), row.unit.as_str()));
+    distinct(keys).into_iter().map(family).collect()
 }
 
 impl<'a> Family<'a> {
-    fn add(&mut self, row: &'a Row) {
-        let others = &mut self.others;
-        match self.main.first() {
-            Some(first) if first.metric != row.metric => {
-                match others.iter_mut().find(|it| it.0 == row.metric) {
-                    Some((_, rows)) => rows.push(row),
-                    None => others.push((&row.metric, vec![row])),
-                }
-            }
-            _ => self.main.push(row),
-        }
-    }
-
     /// Heading and table.
     pub(super) fn render(&self) -> String {
         let most = self.main.iter().fold(0.0, |most: f64, it| most.max(it.max));
@@ -85,13 +75,10 @@ impl<'a> Family<'a> {
             other => which(other, self.stem),
         });
         head.extend(compares.then_some("times ours"));
-        head.extend(
-            ranges
-                .then_some(["smallest", "largest", "range"])
-                .into_iter()
-                .flatten(),
-        );
-        head.extend(self.others.iter().map(|it| which(it.0, self.stem)));
+        if ranges {
+            head.extend(["smallest", "largest", "range"]);
+        }
+        head.extend(self.others.iter().map(|it| which(it, self.stem)));
         let mut table = Table::new(title, &head);
         let value = |of: f64| Cell::figure(figure(of / scale));
         for row in by_case(&self.main) {
@@ -104,16 +91,15 @@ impl<'a> Family<'a> {
             }
             if ranges {
                 let range = 100.0 * (row.max - row.min) / row.median;
-                let range = if row.n > 1 && range.is_finite() {
-                    format!("{range:.0} %")
-                } else {
-                    "-".into()
-                };
+                let range = Some(range).filter(|it| row.n > 1 && it.is_finite());
+                let range = range.map_or("-".into(), |it| format!("{it:.0} %"));
                 cells.extend([value(row.min), value(row.max), Cell::figure(range)]);
             }
-            for (_, rows) in &self.others {
-                let same = |it: &&&Row| it.case == row.case && it.subject == row.subject;
-                let same = rows.iter().find(same);
+            for metric in &self.others {
+                let same = |it: &&&Row| {
+                    it.metric == *metric && it.case == row.case && it.subject == row.subject
+                };
+                let same = self.rows.iter().find(same);
                 cells.push(same.map_or_else(|| Cell::figure("-"), |it| value(it.median)));
             }
             table.row(cells);
@@ -133,12 +119,8 @@ impl<'a> Family<'a> {
         let alone = self.main.iter().all(|it| it.subject == row.subject);
         let beside = self.main.iter().filter(|it| alone || it.case == row.case);
         let longest = beside.fold(0.0, |most: f64, it| most.max(it.median));
-        let length = row.median / longest;
-        if length.is_finite() {
-            length.clamp(0.0, 1.0)
-        } else {
-            0.0
-        }
+        let length = Some(row.median / longest).filter(|it| it.is_finite());
+        length.unwrap_or(0.0).clamp(0.0, 1.0)
     }
 }
 

@@ -85,29 +85,20 @@ impl Row {
     }
 
     fn check(&self) -> Result<(), String> {
-        for (name, text) in [
-            ("subject", &self.subject),
-            ("case", &self.case),
-            ("metric", &self.metric),
-            ("unit", &self.unit),
-        ] {
-            if text.is_empty() {
-                return Err(format!("`{name}` is empty"));
-            }
+        let texts = [&self.subject, &self.case, &self.metric, &self.unit];
+        if texts.iter().any(|text| text.is_empty()) {
+            return Err("`subject`, `case`, `metric` or `unit` is empty".into());
         }
         if self.n == 0 {
             return Err("`n` is 0: a row without samples must be left out".into());
         }
-        if !(self.min <= self.median && self.median <= self.max) {
-            return Err(format!(
-                "min {} <= median {} <= max {} does not hold",
-                self.min, self.median, self.max
-            ));
+        let (min, median, max) = (self.min, self.median, self.max);
+        match min <= median && median <= max && (self.n > 1 || min == max) {
+            true => Ok(()),
+            false => Err(format!(
+                "min {min} <= median {median} <= max {max} does not hold, or they differ for `n` 1"
+            )),
         }
-        if self.n == 1 && self.min != self.max {
-            return Err("a single value needs median = min = max".into());
-        }
-        Ok(())
     }
 }
 

@@ -82,27 +82,21 @@ impl Samples {
 
     /// Each of these cases, and after it those of its threads.
     fn with_threads<'a>(&'a self, cases: &'a [impl AsRef<str>]) -> Vec<&'a str> {
-        let mut all: Vec<&str> = Vec::new();
-        for case in cases.iter().map(AsRef::as_ref) {
-            all.push(case);
+        let of_threads = |case: &'a str| {
             let threads = format!("{case}, thread ");
-            for series in &self.0 {
-                let more = series.first.case.as_str();
-                if more.starts_with(&threads) && !all.contains(&more) {
-                    all.push(more);
-                }
-            }
-        }
-        all
+            let all = self.0.iter().map(|series| series.first.case.as_str());
+            std::iter::once(case).chain(all.filter(move |it| it.starts_with(&threads)))
+        };
+        distinct(cases.iter().map(AsRef::as_ref).flat_map(of_threads))
     }
 }
 
-/// Each name once, in the order of their first appearance.
-pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+/// Each once, in the order of their first appearance.
+pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
-    for name in names {
-        if !distinct.contains(&name) {
-            distinct.push(name);
+    for it in all {
+        if !distinct.contains(&it) {
+            distinct.push(it);
         }
     }
     distinct

@@ -3,7 +3,9 @@
 use super::Table;
 use super::number::{short, spread};
 use crate::rows::MEBIBYTE;
+use crate::rows::samples::distinct;
 use crate::{Report, Row};
+use std::iter;
 
 /// The rows of a report with this metric: a line for each subject, a column for each case, in the order of
 /// their first appearance.
@@ -15,26 +17,13 @@ pub fn by_case(report: &Report, metric: &str) -> Table {
 pub fn of_cases(report: &Report, metric: &str, scale: f64, wanted: impl Fn(&str) -> bool) -> Table {
     let wanted = |row: &&Row| row.metric == metric && wanted(&row.case);
     let rows = || report.rows.iter().filter(wanted);
-    let (mut subjects, mut cases): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for row in rows() {
-        if !subjects.contains(&row.subject.as_str()) {
-            subjects.push(&row.subject);
-        }
-        if !cases.contains(&row.case.as_str()) {
-            cases.push(&row.case);
-        }
-    }
-    let head: Vec<&str> = std::iter::once("subject")
-        .chain(cases.iter().copied())
-        .collect();
-    let mut table = Table::new(&head, 1);
+    let subjects = distinct(rows().map(|it| it.subject.as_str()));
+    let cases = distinct(rows().map(|it| it.case.as_str()));
+    let mut table = Table::new(&[&["subject"], &cases[..]].concat(), 1);
     for subject in subjects {
-        let cells = cases.iter().map(|case| {
-            report
-                .find(subject, case, metric)
-                .map_or("-".into(), |row| cell(row, scale))
-        });
-        table.row(std::iter::once(subject.to_string()).chain(cells));
+        let cells = cases.iter();
+        let cells = cells.map(|case| cell(report.find(subject, case, metric), scale));
+        table.row(iter::once(subject.to_owned()).chain(cells));
     }
     table
 }
@@ -46,45 +35,27 @@ pub struct Column(pub &'static str, pub &'static str);
 /// The rows of a report with the cases that `wanted` selects: a line for each subject and case, a column for
 /// each metric. The case is left out where there is only one. Metrics in bytes are shown in MiB.
 pub fn of_metrics(report: &Report, wanted: impl Fn(&str) -> bool, columns: &[Column]) -> Table {
-    let mut lines: Vec<(&str, &str)> = Vec::new();
-    for row in &report.rows {
-        let known = columns
-            .iter()
-            .any(|Column(_, metric)| *metric == row.metric);
-        let line = (row.subject.as_str(), row.case.as_str());
-        if known && wanted(&row.case) && !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    let cases = lines.iter().any(|line| line.1 != lines[0].1);
-    let words = if cases {
-        &["subject", "case"][..]
-    } else {
-        &["subject"]
-    };
-    let heads = columns.iter().map(|Column(head, _)| *head);
-    let mut table = Table::new(
-        &words.iter().copied().chain(heads).collect::<Vec<_>>(),
-        words.len(),
-    );
-    for (subject, case) in lines {
+    let shown = |row: &&Row| wanted(&row.case) && columns.iter().any(|it| it.1 == row.metric);
+    let lines = report.rows.iter().filter(shown);
+    let lines = distinct(lines.map(|row| [row.subject.as_str(), row.case.as_str()]));
+    let words = 1 + usize::from(lines.iter().any(|line| line[1] != lines[0][1]));
+    let heads: Vec<&str> = columns.iter().map(|it| it.0).collect();
+    let mut table = Table::new(&[&["subject", "case"][..words], &heads].concat(), words);
+    for line in lines {
+        let [subject, case] = line;
         let cells = columns.iter().map(|Column(_, metric)| {
-            let row = report.find(subject, case, metric);
-            let scale = if metric.ends_with("_bytes") {
-                MEBIBYTE
-            } else {
-                1.0
-            };
-            row.map_or("-".into(), |row| cell(row, scale))
+            let is_memory = metric.ends_with("_bytes");
+            let scale = if is_memory { MEBIBYTE } else { 1.0 };
+            cell(report.find(subject, case, metric), scale)
         });
-        let words = [subject, case].into_iter().take(words.len());
-        table.row(words.map(String::from).chain(cells));
+        table.row(line[..words].iter().map(|it| it.to_string()).chain(cells));
     }
     table
 }
 
 /// Units of things that are counted one by one.
-const COUNTS: [&str; 9] = [
+const COUNTS: [&str; 10] = [
+    "calls",
     "wake-ups",
     "timers",
     "threads",
@@ -96,7 +67,8 @@ const COUNTS: [&str; 9] = [
     "readers",
 ];
 
-fn cell(row: &Row, scale: f64) -> String {
+fn cell(row: Option<&Row>, scale: f64) -> String {
+    let Some(row) = row else { return "-".into() };
     match row.n {
         1 if COUNTS.contains(&row.unit.as_str()) => format!("{}", row.median),
         1 => short(row.median / scale),

@@ -54,27 +54,6 @@ pub fn folded(text: &str, width: usize, indent: usize) -> String {
     lines.join("\n")
 }
 
-/// The reverse for the rows of a [`Table`], so that a test need not know where they were folded: words that
-/// went on below stand before the row's figures again.
-///
-/// ```
-/// use quiescent_report::text::unfolded;
-/// assert_eq!(unfolded("at most   9  NO\n  the\n  half\nnext"), "at most the half   9  NO\nnext");
-/// ```
-pub fn unfolded(text: &str) -> String {
-    let mut rows: Vec<String> = Vec::new();
-    for line in text.lines() {
-        match (line.strip_prefix("  "), rows.last_mut()) {
-            (Some(more), Some(row)) if !row.is_empty() => {
-                let figures = row.find("  ").unwrap_or(row.len());
-                row.insert_str(figures, &format!(" {more}"));
-            }
-            _ => rows.push(line.to_owned()),
-        }
-    }
-    rows.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,22 +6,14 @@
 /// ```
 /// use quiescent_report::text::number::figure;
 /// assert_eq!([0.0567, 1.449, 26.06, 1480.4, 0.0].map(figure), ["0.057", "1.45", "26.1", "1480", "0"]);
-/// assert_eq!([0.000_012, 4e-9, 1.5e9].map(figure), ["0.000012", "4.0e-9", "1.50e9"]);
+/// assert_eq!([0.000_012, 4e-9, 1.5e9].map(figure), ["1.20e-5", "4.00e-9", "1.50e9"]);
 /// assert_eq!(figure(f64::NAN), "-");
 /// ```
 pub fn figure(value: f64) -> String {
-    if !value.is_finite() {
-        return "-".into();
-    }
     match value.abs() {
-        0.0 => "0".into(),
-        v if v >= 1e7 => format!("{value:.2e}"),
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
-        v if v >= 1.0 => format!("{value:.2}"),
-        v if v >= 0.01 => format!("{value:.3}"),
-        v if v >= 1e-6 => format!("{value:.*}", decimals(v) + 1),
-        _ => format!("{value:.1e}"),
+        it if !it.is_finite() => "-".into(),
+        it if it == 0.0 || (0.01..1e7).contains(&it) => short(value),
+        _ => format!("{value:.2e}"),
     }
 }
 
@@ -44,24 +36,6 @@ pub fn short(value: f64) -> String {
 /// `median [min..max]`.
 pub fn spread(median: f64, min: f64, max: f64) -> String {
     format!("{} [{}..{}]", short(median), short(min), short(max))
-}
-
-/// A ratio with so many decimals; a dash for a value that is no number.
-///
-/// ```
-/// use quiescent_report::text::number::ratio;
-/// assert_eq!([ratio(1.012_345, 3), ratio(0.0 / 0.0, 3)], ["1.012", "-"]);
-/// ```
-pub fn ratio(value: f64, decimals: usize) -> String {
-    match value.is_finite() {
-        true => format!("{value:.decimals$}"),
-        false => "-".into(),
-    }
-}
-
-/// The number of decimals before the first digit of a small figure.
-fn decimals(value: f64) -> usize {
-    (-value.log10().floor()).clamp(0.0, 15.0) as usize
 }
 
 #[cfg(test)]

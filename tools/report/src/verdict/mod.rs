@@ -54,8 +54,8 @@ impl Target {
         (under > 0.0).then(|| over / under)
     }
 
-    /// A target with an upper bound.
-    pub fn at_most(
+    /// A target with a lower bound.
+    pub fn at_least(
         what: String,
         ours: Option<f64>,
         bound: Option<f64>,
@@ -65,21 +65,8 @@ impl Target {
             what,
             ours,
             bound,
-            sense: Sense::AtMost,
-            unit,
-        }
-    }
-
-    /// A target with a lower bound.
-    pub fn at_least(
-        what: String,
-        ours: Option<f64>,
-        bound: Option<f64>,
-        unit: &'static str,
-    ) -> Self {
-        Target {
             sense: Sense::AtLeast,
-            ..Self::at_most(what, ours, bound, unit)
+            unit,
         }
     }
 }
@@ -121,12 +108,9 @@ pub fn text(targets: &[Target]) -> String {
     let mut table = Table::new(&["target", "measured", "bound", "of bound", "met?"], 1);
     let figure = |value: Option<f64>| value.map_or("-".into(), short);
     for target in targets {
-        let measured = match target.ours {
-            Some(value) => format!("{} {}", short(value), target.unit)
-                .trim_end()
-                .into(),
-            None => "-".into(),
-        };
+        let measured = target.ours.map_or("-".into(), |value| {
+            format!("{} {}", short(value), target.unit)
+        });
         let met = match target.met() {
             Some(true) => "yes",
             Some(false) => "NO",
@@ -134,7 +118,7 @@ pub fn text(targets: &[Target]) -> String {
         };
         table.row([
             target.what.clone(),
-            measured,
+            measured.trim_end().into(),
             figure(target.bound),
             figure(target.ratio()),
             met.into(),

@@ -8,109 +8,28 @@ use quiescent_report::Control;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Comparison, Listing, Outcome, Script, Shown};
-use super::{android, chromeos_idle, early_qs, pipeline, replays, synchronize, what_if};
+use super::{script, synchronize};
 
-/// An experiment as it is run.
-enum Experiment {
-    /// What no file can say.
-    Code(&'static str, fn(u64) -> Outcome, &'static str),
-    /// The file of this name in `data/experiments`.
-    File(&'static str),
-}
-use Experiment::{Code, File};
+/// What no file can say: a name, what runs it, what it is about. Files come after them.
+type Code = (&'static str, fn(u64) -> Outcome, &'static str);
 
-const EXPERIMENTS: &[Experiment] = &[
-    Code(
-        "kernel synchronize",
-        |_| synchronize::all(),
-        "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
-    ),
-    Code(
-        "kernel callbacks",
-        |_| replays::all(),
-        "callbacks on Linux 6.12, eight traces replayed (measured)",
-    ),
-    Code(
-        "whatif as recorded",
-        |_| what_if::as_recorded(),
-        "the same traces as `whatif` replays them, with all threads (measured)",
-    ),
-    Code(
-        "whatif",
-        |_| what_if::changed(),
-        "changes predicted from the trace without them, held against the trace with them (measured)",
-    ),
-    Code(
-        "early-qs-v2",
-        early_qs::v2,
-        "the early report, 32 CPUs (published)",
-    ),
-    Code(
-        "early-qs-rfc",
-        early_qs::rfc,
-        "the same, first version (published)",
-    ),
-    File("accelerate"),
-    File("tab-switch"),
-    File("bridge"),
-    File("cpu-overhead"),
-    File("fast-no-hz"),
-    File("boot-selinux"),
-    File("ftrace-start-stop"),
-    File("percpu-ref"),
-    File("memory-pressure"),
-    File("lazy-side-effects"),
-    File("real-time"),
-    File("nohz-full"),
-    File("flood"),
-    File("local-video"),
-    File("lazy-power"),
-    File("jiffies-power"),
-    Code(
-        "display-pipeline",
-        pipeline::display_pipeline,
-        "buffers closed at every frame: each callback and the system call that queued it (statements)",
-    ),
-    File("home-screen-swipe"),
-    Code(
-        "chromeos-idle",
-        chromeos_idle::chromeos_idle,
-        "callbacks by function, queued and executed in five idle seconds (published)",
-    ),
-    Code(
-        "android-static-image",
-        android::static_image,
-        "who is woken how often while a still image is shown and a daemon logs (published)",
-    ),
-    Code(
-        "android-batches",
-        android::android_batches,
-        "batches of callbacks in the same: how far apart, and what is owed (published)",
-    ),
-];
+const CODE: [Code; 1] = [(
+    "kernel synchronize",
+    |_| synchronize::all(),
+    "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
+)];
 
-impl Experiment {
-    fn run(&self, seed: u64) -> Part {
-        match *self {
-            Code(name, run, what) => Part {
-                name,
-                what,
-                outcome: run(seed),
-            },
-            File(name) => {
-                let script = &Script::named(name.as_ref()).expect("a test reads them all")[0];
-                let nothing = |why: Error| Part {
-                    name: script.name,
-                    what: script.about,
-                    outcome: Outcome {
-                        notes: vec![why.to_string()],
-                        ..Outcome::default()
-                    },
-                };
-                script.part(seed).unwrap_or_else(nothing)
-            }
-        }
-    }
+/// The file of this name, which is part of the program.
+fn file(name: &str, seed: u64) -> Part {
+    let script = &Script::named(name.as_ref()).expect("a test reads them all")[0];
+    script.part(seed).unwrap_or_else(|why| Part {
+        name: script.name,
+        what: script.about,
+        outcome: Outcome {
+            notes: vec![why.to_string()],
+            ..Outcome::default()
+        },
+    })
 }
 
 /// What the experiments have shown.
@@ -132,7 +51,20 @@ pub struct Part {
 
 /// Runs all experiments on so many threads, or as many as there is time for.
 pub fn run(seed: u64, jobs: usize, control: Control<'_>) -> Modelled {
-    Modelled::of(each(EXPERIMENTS, |it| it.run(seed), jobs, control))
+    let one = |at: usize| match CODE.get(at) {
+        None => file(script::BUILT_IN[at - CODE.len()].0, seed),
+        Some(&(name, run, what)) => Part {
+            name,
+            what,
+            outcome: run(seed),
+        },
+    };
+    Modelled::of(each(
+        CODE.len() + script::BUILT_IN.len(),
+        one,
+        jobs,
+        control,
+    ))
 }
 
 /// Runs these in the same way.
@@ -145,23 +77,23 @@ pub fn of(
     jobs: usize,
     control: Control<'_>,
 ) -> Result<Modelled, Error> {
-    let parts = each(scripts, |it| it.part(seed), jobs, control);
+    let parts = each(scripts.len(), |at| scripts[at].part(seed), jobs, control);
     parts
         .into_iter()
         .collect::<Result<_, _>>()
         .map(Modelled::of)
 }
 
-fn each<T: Sync, R: Send>(
-    all: &[T],
-    run: impl Fn(&T) -> R + Sync,
+fn each<R: Send>(
+    n: usize,
+    run: impl Fn(usize) -> R + Sync,
     jobs: usize,
     control: Control<'_>,
 ) -> Vec<R> {
     let stop = control.flag();
-    let one = |place: usize| (!stop.load(Relaxed)).then(|| run(&all[place]));
-    control.progress.begin("the model", all.len() as u64);
-    let done = batch::run(jobs, all.len(), one, || control.progress.advance(1));
+    let one = |place: usize| (!stop.load(Relaxed)).then(|| run(place));
+    control.progress.begin("the model", n as u64);
+    let done = batch::run(jobs, n, one, || control.progress.advance(1));
     control.progress.end();
     done.into_iter().map(|(_, it)| it).collect()
 }
@@ -170,11 +102,6 @@ impl Modelled {
     /// These outcomes, run elsewhere or made up.
     pub fn of(parts: Vec<Part>) -> Self {
         Modelled { parts }
-    }
-
-    /// Adds an outcome that needs more than the model, such as figures measured in the same run.
-    pub fn add(&mut self, part: Part) {
-        self.parts.push(part);
     }
 
     /// Was anything run?

@@ -105,16 +105,3 @@ impl Shown {
 
 /// A figure's name and its unit.
 pub(super) type Named = (&'static str, &'static str);
-
-/// Rows of figures for an outcome: `case, (name, unit) => figure;` stands beside others,
-/// `case, (name, unit) => figure, bound => "sentence";` claims that the sentence is true.
-macro_rules! shown {
-    ($outcome:expr; $($case:expr, $named:expr => $figure:expr $(, $bound:expr => $says:literal)?;)+) => {
-        $($outcome.shown.push(shown!(@ $case, $named, $figure $(, $says, $bound)?));)+
-    };
-    (@ $case:expr, $named:expr, $figure:expr) => { Shown::beside($case, $named, $figure) };
-    (@ $case:expr, $named:expr, $figure:expr, $says:literal, $bound:expr) => {
-        Shown::claimed($case, $named, $figure, $says, $bound)
-    };
-}
-pub(super) use shown;

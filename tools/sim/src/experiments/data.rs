@@ -59,6 +59,7 @@ pub(super) fn all_published() -> Published {
 }
 
 /// The published experiment of this name.
+#[cfg(test)]
 pub(super) fn published<T: for<'a> Deserialize<'a>>(name: &str) -> T {
     let experiment = all_published().experiments.remove(name);
     let read = serde_json::from_value(experiment.unwrap_or_default());

@@ -1,8 +1,8 @@
 //! Expressions of an experiment's file: figures of its runs, published figures, and what is computed of them.
 //!
 //! `+ - * /`, brackets and numbers; `RUN.METRIC` or `RUN.METRIC[ABOUT]`; `published.PATH`; `A ?? B` (B where
-//! A is missing); `min`, `max`, `median` and `sum` of all values in brackets. A figure with several values
-//! counts with their mean.
+//! A is missing); `min`, `max`, `median` and `sum` of all values in brackets, or, as in `max6`, of six at a
+//! time; `A > B`: 1 or 0 for each value of A. A figure with several values counts with their mean.
 
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 
@@ -13,8 +13,10 @@ use super::{mean, median};
 pub(super) enum Expression {
     Number(f64),
     Figure(Reference),
-    /// All values of one become one.
-    Of(Fold, Box<Expression>),
+    /// All values of these become one, or each so many of them do.
+    Of(Fold, usize, Vec<Expression>),
+    /// For each value of the first 1 if it is more than the second, and 0 if not.
+    More(Box<[Expression; 2]>),
     Both(Operator, Box<[Expression; 2]>),
     /// The second where the first is missing.
     Instead(Box<[Expression; 2]>),
@@ -51,7 +53,7 @@ const LEVELS: [&[(&str, Operator)]; 2] = [
 ];
 
 /// The mean; no number of none.
-fn number(values: Values) -> f64 {
+pub(super) fn number(values: Values) -> f64 {
     match values.is_empty() {
         true => f64::NAN,
         false => mean(values),
@@ -68,7 +70,14 @@ impl Expression {
         match self {
             Expression::Number(it) => vec![*it],
             Expression::Figure(it) => of(it),
-            Expression::Of(fold, it) => vec![fold(it.values(of))],
+            Expression::Of(fold, each, all) => {
+                let all: Values = all.iter().flat_map(|it| it.values(of)).collect();
+                all.chunks(*each).map(|it| fold(it.to_vec())).collect()
+            }
+            Expression::More(it) => {
+                let (all, limit) = (it[0].values(of), it[1].value(of));
+                all.into_iter().map(|it| f64::from(it > limit)).collect()
+            }
             Expression::Both(operator, it) => vec![operator(it[0].value(of), it[1].value(of))],
             Expression::Instead(it) => match it[0].values(of) {
                 missing if missing.is_empty() => it[1].values(of),
@@ -82,8 +91,10 @@ impl Expression {
         match self {
             Expression::Number(_) => Vec::new(),
             Expression::Figure(it) => vec![(it, false)],
-            Expression::Of(_, it) => it.figures(),
-            Expression::Both(_, it) => [it[0].figures(), it[1].figures()].concat(),
+            Expression::Of(.., all) => all.iter().flat_map(Expression::figures).collect(),
+            Expression::More(it) | Expression::Both(_, it) => {
+                [it[0].figures(), it[1].figures()].concat()
+            }
             Expression::Instead(it) => {
                 let first = it[0].figures().into_iter().map(|it| (it.0, true));
                 first.chain(it[1].figures()).collect()
@@ -100,11 +111,11 @@ impl Expression {
             ));
         }
         let mut parser = Parser { rest: text };
-        let it = parser.binary(&LEVELS)?;
+        let it = parser.whole()?;
         match parser.rest.trim() {
             "" => Ok(it),
             rest => Err(format!(
-                "`{text}`: expected an operator (+ - * / ??) before `{rest}`"
+                "`{text}`: expected an operator (+ - * / > ??) before `{rest}`"
             )),
         }
     }
@@ -118,6 +129,14 @@ impl Parser<'_> {
     fn takes(&mut self, token: &str) -> bool {
         let after = self.rest.trim_start().strip_prefix(token);
         after.inspect(|it| self.rest = it).is_some()
+    }
+
+    fn whole(&mut self) -> Result<Expression, String> {
+        let first = self.binary(&LEVELS)?;
+        match self.takes(">") {
+            true => Ok(Expression::More(Box::new([first, self.binary(&LEVELS)?]))),
+            false => Ok(first),
+        }
     }
 
     fn binary(&mut self, levels: &[&[(&str, Operator)]]) -> Result<Expression, String> {
@@ -144,7 +163,7 @@ impl Parser<'_> {
 
     fn one(&mut self) -> Result<Expression, String> {
         if self.takes("(") {
-            let it = self.binary(&LEVELS)?;
+            let it = self.whole()?;
             return self.closed(')').map(|()| it);
         }
         let text = self.rest.trim_start();
@@ -154,11 +173,16 @@ impl Parser<'_> {
         if let Ok(number) = word.parse() {
             return Ok(Expression::Number(number));
         }
-        if let Some((_, fold)) = FOLDS
-            .iter()
-            .find(|it| it.0 == word && rest.starts_with('('))
-        {
-            return Ok(Expression::Of(*fold, Box::new(self.one()?)));
+        let name = word.trim_end_matches(|it: char| it.is_ascii_digit());
+        let fold = FOLDS.iter().find(|it| it.0 == name);
+        if let Some((_, fold)) = fold.filter(|_| self.takes("(")) {
+            let each = word[name.len()..].parse().unwrap_or(usize::MAX).max(1);
+            let mut all = vec![self.whole()?];
+            while self.takes(",") {
+                all.push(self.whole()?);
+            }
+            self.closed(')')?;
+            return Ok(Expression::Of(*fold, each, all));
         }
         let Some((run, metric)) = word.split_once('.') else {
             return Err(format!(
@@ -213,7 +237,7 @@ pub(super) struct Sentence {
 }
 
 impl Sentence {
-    fn read(text: &str) -> Result<Sentence, String> {
+    pub fn read(text: &str) -> Result<Sentence, String> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
@@ -277,6 +301,8 @@ mod tests {
             ("a.x", 4.0),
             ("a.x[thread b/*] - max(a.x) + min(a.x)", 3.0),
             ("median(a.x) + sum(a.x)", 15.0),
+            ("max(a.x, a.x[thread b/*]) + max2(a.x)", 15.5),
+            ("sum(a.x > 2) + 10 * (a.x > 7 + 2)", 2.0),
             ("a.y ?? 7 * 2", 14.0),
             ("100 * (1 - a.x / 8)", 50.0),
         ] {

@@ -43,11 +43,4 @@ impl Listing {
     pub fn case_of(&self, line: &Line) -> String {
         format!("{}, {} {}", self.case, self.about, line.name)
     }
-
-    /// The model's line of this name.
-    #[cfg(test)]
-    pub(super) fn line(&self, name: &str) -> &Line {
-        let found = self.lines.iter().find(|it| it.name == name);
-        found.unwrap_or_else(|| panic!("{name} is not in {}", self.case))
-    }
 }

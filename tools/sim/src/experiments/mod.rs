@@ -9,23 +9,17 @@ use serde::Deserialize;
 
 use crate::record::stats::Stats;
 
-pub mod android;
 mod catalogue;
-pub mod chromeos_idle;
 mod claims;
 mod data;
-pub mod early_qs;
 mod expression;
 mod listing;
-mod loads;
-pub mod pipeline;
 pub mod replays;
+mod run;
 mod script;
 pub mod show;
 mod sources;
 pub mod synchronize;
-pub mod threads;
-pub mod what_if;
 
 pub(crate) use crate::base::mean::{mean, median};
 
@@ -44,9 +38,6 @@ pub enum Source {
     /// Published by others.
     #[default]
     Published,
-    /// Measured on real threads in the same run.
-    #[serde(skip)]
-    Threads,
 }
 
 /// What the model's figure is worth.
@@ -107,21 +98,13 @@ struct Judged {
 }
 
 impl Judged {
-    /// A published experiment's.
-    const fn published(experiment: &'static str, allowed: f64, basis: Basis) -> Judged {
-        Judged {
-            experiment,
-            source: Source::Published,
-            allowed,
-            basis,
-        }
-    }
-
-    /// The same of a kernel that was measured for this project.
+    /// Of a kernel that was measured for this project.
     const fn kernel(experiment: &'static str, allowed: f64, basis: Basis) -> Judged {
         Judged {
+            experiment,
             source: Source::Kernel,
-            ..Judged::published(experiment, allowed, basis)
+            allowed,
+            basis,
         }
     }
 }

@@ -1,263 +1,220 @@
-//! Callbacks on a real kernel: its traces, replayed.
+//! Runs that replay a trace of a real kernel, on a machine of its settings or of others.
 //!
-//! The input is the queued callbacks with their times and CPUs, and the CPUs of RCU's threads; the kernel's
-//! own figures of the same seconds are compared with the model's. Nothing is fitted. Every machine also has
-//! some activity unrelated to callbacks: the trace of an idle machine gives its ticks and idle entries, and
-//! they are added.
-//!
-//! Offloaded callbacks show one effect that no rule predicts: where two CPUs tick at the same instant and one
-//! CPU executes at a time, a scan may find one of them inside its handler, and that CPU then blocks the grace
-//! period. With a share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown
-//! beside it, as a fit.
+//! With `feed=callbacks` the input is the queued callbacks with their times and CPUs, and the CPUs of RCU's
+//! threads; otherwise it is what every thread but RCU's did, as for `whatif`. The kernel's own figures of the
+//! same seconds are compared with the model's, or those of another trace, which was recorded with a change.
 
-use quiescent_kernel::EarlyQs;
-use quiescent_trace::{Figures, Recorded, from_read};
+use quiescent_trace::{Figures, Options as Known, Window, from_read, open};
 
-use super::{Basis, Judged, Outcome, mean};
-use crate::input::options::{IdleLoop, Options, Smp};
-use crate::record::stats::Stats;
-use crate::whatif::{self, replay};
+use crate::base::error::{Error, nearest};
+use crate::input::options::Options;
+use crate::load::settings;
+use crate::whatif::replay::{self, Background, Pair, pairs};
+use crate::whatif::{self, Trace, lines};
 
-/// A trace, and the machine it was taken on.
-pub(super) struct RecordedKernel {
-    pub(super) name: &'static str,
-    pub(super) bytes: &'static [u8],
-    pub(super) idle_loop: IdleLoop,
-    early_qs: EarlyQs,
-    jiffies: u64,
-    offloaded: bool,
-    pub(super) lazy: bool,
-}
-
-macro_rules! trace {
-    ($file:literal, $idle_loop:ident, $early:ident, $jiffies:literal, $offloaded:literal, $lazy:literal) => {
-        RecordedKernel {
-            name: $file,
-            bytes: include_bytes!(concat!("../../../../data/traces/", $file, ".txt.xz")),
-            idle_loop: IdleLoop::$idle_loop,
-            early_qs: EarlyQs::$early,
-            jiffies: $jiffies,
-            offloaded: $offloaded,
-            lazy: $lazy,
-        }
+/// Traces that are part of the program.
+macro_rules! traces {
+    ($($name:literal)+) => {
+        &[$(($name, include_bytes!(concat!("../../../../data/traces/", $name, ".txt.xz")))),+]
     };
 }
 
-pub(super) const TRACES: [RecordedKernel; 8] = [
-    trace!("classic-a-softirq-file100", Classic, Off, 3, false, false),
-    trace!(
-        "classic-a-softirq-file100-early",
-        Classic, Init, 3, false, false
-    ),
-    trace!("a-softirq-file100-cut", Retain, Off, 3, false, false),
-    trace!("classic-b-nocb-file100", Classic, Off, 3, true, false),
-    trace!("b-nocb-file100-cut", Retain, Off, 3, true, false),
-    trace!(
-        "classic-d-nocb-j8-file100-cut",
-        Classic, Off, 8, true, false
-    ),
-    trace!("classic-d-nocb-j32-file100", Classic, Off, 32, true, false),
-    trace!("classic-c-lazy-file100", Classic, Off, 3, true, true),
-];
+const TRACES: &[(&str, &[u8])] = traces! {
+    "classic-a-softirq-file100" "classic-a-softirq-file100-early" "a-softirq-file100-cut"
+    "classic-b-nocb-file100" "b-nocb-file100-cut" "classic-d-nocb-j8-file100-cut"
+    "classic-d-nocb-j32-file100" "classic-c-lazy-file100" "classic-idle"
+};
 
-/// An idle machine.
-const IDLE: RecordedKernel = trace!("classic-idle", Classic, Off, 3, false, false);
-
-/// The share of rule Q5 that fits these traces, in permille.
-const FITTED: u32 = 220;
-
-impl RecordedKernel {
-    /// What the model is fed with, and what the kernel did.
-    fn read(&self) -> (Recorded, Figures) {
-        let input = from_read(self.name, self.bytes).expect("the data that is built in is whole");
-        let trace = whatif::read(self.name, input, quiescent_trace::Options::default());
-        let trace = trace.expect("it is whole, and has a window");
-        (trace.recorded, trace.figures)
-    }
-
-    fn options(&self, frozen_permille: u32) -> Options {
-        let cpus = 8;
-        Options {
-            smp: Smp::Serial,
-            idle_loop: self.idle_loop,
-            early_qs: self.early_qs,
-            first_fqs: Some(self.jiffies),
-            next_fqs: Some(self.jiffies),
-            nocbs: (0..cpus).filter(|_| self.offloaded).collect(),
-            lazy: self.lazy,
-            frozen_permille,
-            ..Options::kernel_6_12(cpus, 1000)
-        }
-    }
-
-    fn run(&self, recorded: &Recorded, frozen_permille: u32) -> Stats {
-        let options = replay::options(recorded, self.options(frozen_permille));
-        let mut machine = replay::machine(recorded, options);
-        machine.run(recorded.window.end_ns);
-        machine.stats()
-    }
-}
-
-/// What an idle machine does a second, whatever else it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Background {
-    /// Ticks on idle CPUs.
-    pub ticks: f64,
-    /// Idle entries.
-    pub entries: f64,
-}
-
-/// What is compared, its unit, the kernel's figure, and the model's.
-pub type Pair = (&'static str, &'static str, f64, f64);
-
-/// The figures of a trace beside those of a run that replays it.
-pub fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
-    let seconds = stats.seconds();
-    let kernel = |count: u64| figures.per_second(count);
-    let model = |count: u64| count as f64 / seconds;
-    let woken = |name: &str| figures.wakeups.get(name).copied().unwrap_or(0);
-    let mut pairs = vec![(
-        "grace_periods_per_s",
-        "1/s",
-        kernel(figures.grace_periods),
-        model(stats.grace_periods.len() as u64),
-    )];
-    let threads = [
-        ("wakeups_per_s rcu_preempt", "rcu_preempt", "rcu_preempt"),
-        ("wakeups_per_s rcuog", "rcuog/N", "rcuog"),
-        ("wakeups_per_s rcuop", "rcuop/N", "rcuop"),
-    ];
-    for (metric, name, prefix) in threads {
-        if woken(name) != 0 {
-            let modelled = model(stats.wakeups_of(prefix));
-            pairs.push((metric, "1/s", kernel(woken(name)), modelled));
-        }
-    }
-    let ticks = model(stats.totals.idle_ticks) + background.ticks;
-    let entries = model(stats.totals.idle_entries) + background.entries;
-    let total = figures.total_ticks_on_idle();
-    pairs.push(("idle_ticks_per_s", "1/s", kernel(total), ticks));
-    let total = figures.total_idle_entries();
-    pairs.push(("idle_entries_per_s", "1/s", kernel(total), entries));
-    if let (Some(delay), Some(p50)) = (&figures.callback_delay, median_delay(stats)) {
-        pairs.push(("delay_ms_p50", "ms", delay.p50 as f64 / 1e6, p50));
-    }
-    pairs.extend(means(figures, stats));
-    pairs
-}
-
-/// Fewer grace periods than this have no mean that says anything.
-const FEW: usize = 10;
-
-/// Means of a grace period's scans and length.
-fn means(figures: &Figures, stats: &Stats) -> Vec<Pair> {
-    let gps = &stats.grace_periods;
-    let Some(duration) = figures.gp_duration.filter(|_| gps.len() >= FEW) else {
-        return Vec::new();
+/// The trace of this name that is part of the program, or in the file of this path.
+fn read(name: &str, window: Option<Window>) -> Result<Trace, Error> {
+    let known = Known {
+        window,
+        ..Known::default()
     };
-    let ended = figures.gps.iter().filter(|gp| gp.end_ns.is_some());
-    let scans = mean(ended.map(|gp| f64::from(gp.scans)));
-    let modelled = mean(gps.iter().map(|gp| f64::from(gp.scans)));
-    let length = mean(gps.iter().map(|gp| (gp.end - gp.start) as f64 / 1e6));
-    vec![
-        ("scans_per_gp", "scans", scans, modelled),
-        ("gp_duration_ms_mean", "ms", duration.mean / 1e6, length),
-    ]
-}
-
-fn median_delay(stats: &Stats) -> Option<f64> {
-    let mut delays: Vec<u64> = stats
-        .funcs
-        .iter()
-        .flat_map(|it| it.delays.iter().copied())
-        .collect();
-    delays.sort_unstable();
-    delays.get(delays.len() / 2).map(|&ns| ns as f64 / 1e6)
-}
-
-fn scans(gps: impl Iterator<Item = u32>) -> String {
-    let mut histogram = std::collections::BTreeMap::new();
-    for scans in gps {
-        *histogram.entry(scans).or_insert(0) += 1;
-    }
-    let parts: Vec<String> = histogram
-        .iter()
-        .map(|(scans, gps)| format!("{scans}: {gps}"))
-        .collect();
-    parts.join(", ")
-}
-
-fn compare(trace: &RecordedKernel, background: &Background, outcome: &mut Outcome) {
-    let (recorded, figures) = trace.read();
-    let shares: &[u32] = match trace.offloaded {
-        true => &[0, FITTED],
-        false => &[0],
+    let input = match TRACES.iter().find(|it| it.0 == name) {
+        Some((_, bytes)) => from_read(name, *bytes),
+        None => open(name),
     };
-    for &share in shares {
-        let stats = trace.run(&recorded, share);
-        let (case, basis) = match share {
-            0 => (trace.name.to_owned(), Basis::Predicted),
-            _ => (format!("{} frozen={share}", trace.name), Basis::Fitted),
+    let trace = input.and_then(|it| whatif::read(name, it, known));
+    trace.map_err(|why| Error::Machine(why.to_string()))
+}
+
+/// A replay as its file describes it.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    trace: Trace,
+    /// The trace with the real figures.
+    real: Trace,
+    /// Other work of such a machine, if the replay is fed with callbacks alone.
+    callbacks: Option<Background>,
+    options: Options,
+}
+
+impl Replay {
+    /// Of the trace of this name: settings, and what only a replay takes.
+    pub fn of(name: &str, given: &[(&str, &str)]) -> Result<Replay, Error> {
+        let (mut sets, mut real, mut like, mut idle) = (Vec::new(), name, None, None);
+        for &(key, value) in given {
+            match (key, value) {
+                ("real", name) => real = name,
+                ("like", "length" | "places") => like = Some(value),
+                ("like", _) => return Err(Error::value(key, value, "length or places")),
+                ("feed", "callbacks") => idle = idle.or(Some("")),
+                ("feed", _) => return Err(Error::value(key, value, "callbacks")),
+                ("idle", name) => idle = Some(name),
+                _ if settings::find(key).is_some() => sets.push((key, value)),
+                _ => {
+                    return Err(Error::UnknownKey {
+                        key: key.into(),
+                        nearest: nearest(key, ["real", "like", "feed", "idle"].into_iter()),
+                    });
+                }
+            }
+        }
+        let mut trace = read(name, None)?;
+        let window = trace.recorded.window;
+        let (other, mut real) = (real, read(real, None)?);
+        let start_ns = real.recorded.window.start_ns;
+        match like {
+            // Of the other trace as much as this one has: slow timers go off in a few seconds only.
+            Some("length") => {
+                let end_ns = start_ns + (window.end_ns - window.start_ns);
+                real = read(other, Some(Window { start_ns, end_ns }))?;
+            }
+            // RCU's threads where they are in the other trace, at times from the beginning of the window on.
+            Some(_) => {
+                let mut places = real.recorded.placements.clone();
+                for it in places.values_mut().flatten() {
+                    it.time_ns = (it.time_ns + window.start_ns).saturating_sub(start_ns);
+                }
+                trace.recorded.placements = places;
+            }
+            None => {}
+        }
+        let background = |name| match name {
+            "" => Ok(Background::default()),
+            name => read(name, None).map(|it| Background::of(&it.figures)),
         };
-        outcome.notes.push(format!(
-            "{case}: grace periods by their number of scans: {} (kernel), {} (model)",
-            scans(
-                figures
-                    .gps
-                    .iter()
-                    .filter(|gp| gp.end_ns.is_some())
-                    .map(|gp| gp.scans)
-            ),
-            scans(stats.grace_periods.iter().map(|gp| gp.scans))
-        ));
-        for (metric, unit, real, model) in pairs(&figures, &stats, background) {
-            let allowed = if trace.offloaded { 0.15 } else { 0.05 };
-            let by = Judged::kernel("kernel callbacks", allowed, basis);
-            outcome.compare(by, &*case, (metric, unit), [real, model]);
-        }
+        let callbacks = idle.map(background).transpose()?;
+        let mut options = match callbacks {
+            Some(_) => replay::options(&trace.recorded, Options::kernel_6_12(8, 1000)),
+            None => trace.options(),
+        };
+        settings::apply(&mut options, &sets)?;
+        Ok(Replay {
+            trace,
+            real,
+            callbacks,
+            options,
+        })
+    }
+
+    /// Runs it: the real figures, and the model's.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let Some(background) = &self.callbacks else {
+            let times = self.trace.times([&self.options]);
+            let stats = self.trace.run(&self.options, times, || false);
+            let stats = stats.expect("no caller stops the plan");
+            let lines = lines(&self.real, &stats, &stats).into_iter();
+            let decide = lines.filter(|it| it.decides);
+            return decide
+                .map(|it| (it.metric, it.unit, it.recorded.unwrap_or(0.0), it.changed))
+                .collect();
+        };
+        let recorded = &self.trace.recorded;
+        let mut machine = replay::machine(recorded, self.options.clone());
+        machine.run(recorded.window.end_ns);
+        pairs(&self.real, &machine.stats(), background)
     }
 }
 
-/// All traces.
-pub fn all() -> Outcome {
-    let (_, idle) = IDLE.read();
-    let background = Background {
-        ticks: idle.per_second(idle.total_ticks_on_idle()),
-        entries: idle.per_second(idle.total_idle_entries()),
-    };
-    let mut outcome = Outcome::default();
-    for trace in &TRACES {
-        compare(trace, &background, &mut outcome);
+impl Background {
+    /// Of a trace of an idle machine.
+    fn of(figures: &Figures) -> Background {
+        Background {
+            ticks: figures.per_second(figures.idle_ticks),
+            entries: figures.per_second(figures.idle_entries),
+        }
     }
-    outcome.notes.push(format!(
-        "one CPU executes at a time, as on the machine that was traced; added is what an idle machine does \
-         anyway: {:.1} ticks and {:.1} idle entries a second; frozen=220 is fitted to these traces",
-        background.ticks, background.entries
-    ));
-    outcome
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
 
-    #[test]
-    fn the_model_does_what_the_kernel_did() {
-        for it in all().comparisons {
-            // Seven wake-ups of a thread in 25 s: one more or less is 14 %.
-            let few = it.case.contains("lazy") && it.metric.starts_with("wakeups");
-            assert!(it.is_near() || few, "{it:?} {}", it.ratio());
+    use quiescent_trace::{CpuSet, Event, Figures, Reader};
+
+    use super::*;
+    use crate::record::stats::Stats;
+
+    /// The replay of a trace, as `kernel-callbacks` has it.
+    fn replayed(name: &str, sets: &[(&str, &str)]) -> (Figures, Stats) {
+        let known = [
+            ("feed", "callbacks"),
+            ("smp", "serial"),
+            ("jiffies_till_first_fqs", "3"),
+        ];
+        let it = Replay::of(name, &[&known, sets].concat()).unwrap();
+        let mut machine = replay::machine(&it.trace.recorded, it.options);
+        machine.run(it.trace.recorded.window.end_ns);
+        (it.real.figures, machine.stats())
+    }
+
+    /// By the start of each grace period, the CPUs that its first scan left. Who is waited for is read off
+    /// the leaves: `rcu_grace_period_init` sets the mask of a node, each `rcu_quiescent_state_report` says
+    /// what is left of it.
+    fn in_the_way(name: &str) -> BTreeMap<u64, CpuSet> {
+        let bytes = TRACES
+            .iter()
+            .find(|it| it.0 == name)
+            .expect("there is one")
+            .1;
+        let mut reader = Reader::new(name, from_read(name, bytes).unwrap());
+        let (mut all, mut nodes, mut start) = (BTreeMap::new(), BTreeMap::new(), 0);
+        while let Some(record) = reader.next_record().unwrap() {
+            match record.decode().unwrap() {
+                Event::GracePeriod { what: "start", .. } => {
+                    start = record.time_ns;
+                    nodes.clear();
+                }
+                Event::GracePeriod { what: "fqsend", .. } => {
+                    let leaf = nodes.keys().next_back().map_or(0, |it: &(u32, u32)| it.0);
+                    let mut holdouts = CpuSet::default();
+                    for (&(_, first_cpu), &mask) in nodes.range((leaf, 0)..) {
+                        holdouts.insert_mask(first_cpu, mask);
+                    }
+                    all.entry(start).or_insert(holdouts);
+                }
+                Event::NodeInit {
+                    level,
+                    first_cpu,
+                    mask: left,
+                }
+                | Event::Report {
+                    level,
+                    first_cpu,
+                    left,
+                    ..
+                } => {
+                    nodes.insert((level, first_cpu), left);
+                }
+                _ => {}
+            }
         }
+        all
     }
 
     #[test]
     fn who_was_in_the_way_is_the_same_grace_period_by_grace_period() {
-        for trace in &TRACES[..2] {
-            let (recorded, figures) = trace.read();
-            let stats = trace.run(&recorded, 0);
+        for (name, early) in [
+            ("classic-a-softirq-file100", "off"),
+            ("classic-a-softirq-file100-early", "init"),
+        ] {
+            let (figures, stats) = replayed(name, &[("early_qs", early)]);
+            let in_the_way = in_the_way(name);
             let mut model = stats.grace_periods.iter().peekable();
             let (mut met, mut other) = (0, Vec::new());
-            for gp in figures.gps.iter().filter(|gp| gp.end_ns.is_some()) {
+            for gp in figures.ended() {
                 while model
                     .next_if(|it| it.start + 500_000 < gp.start_ns)
                     .is_some()
@@ -265,28 +222,21 @@ mod tests {
                 let Some(same) = model.next_if(|it| it.start < gp.start_ns + 500_000) else {
                     continue;
                 };
-                let scan = gp.first_scan.as_ref().expect("it had a scan");
+                let holdouts = &in_the_way[&gp.start_ns];
                 met += 1;
-                if !scan.holdouts.iter().eq(same.holdouts.iter().copied()) || gp.scans != same.scans
-                {
+                if !holdouts.iter().eq(same.holdouts.iter().copied()) || gp.scans != same.scans {
                     other.push((gp.start_ns, same.holdouts.clone()));
                 }
             }
             // In one of 825 on the kernel a second CPU, in whose tick it began, was a holdout.
-            assert!(
-                met >= 800,
-                "{}: only {met} began at the same time",
-                trace.name
-            );
-            assert!(other.len() <= 1, "{}: {other:?}", trace.name);
+            assert!(met >= 800, "{name}: only {met} began at the same time");
+            assert!(other.len() <= 1, "{name}: {other:?}");
         }
     }
 
     #[test]
     fn lazy_lists_are_flushed_when_they_were() {
-        let trace = TRACES.iter().find(|it| it.lazy).expect("there is one");
-        let (recorded, figures) = trace.read();
-        let stats = trace.run(&recorded, 0);
+        let (figures, stats) = replayed("classic-c-lazy-file100", &[("rcu", "lazy")]);
         let kernel: Vec<u64> = figures.gps.iter().map(|gp| gp.start_ns).collect();
         let model: Vec<u64> = stats.grace_periods.iter().map(|gp| gp.start).collect();
         assert_eq!(kernel.len(), model.len());

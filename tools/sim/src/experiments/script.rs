@@ -12,22 +12,25 @@ use serde_json::Value;
 use toml::Spanned;
 
 use super::claims::{Bound, Shown};
-use super::expression::{Expression, Reference, Sentence, Values};
-use super::{Basis, Judged, Outcome, Part, Source, data, loads, states};
+use super::expression::{self, Expression, Reference, Sentence, Values};
+use super::replays::Replay;
+use super::run::{self, Load, Planned, Run};
+use super::{Basis, Judged, Line, Listing, Outcome, Part, Source, data, states};
 use crate::base::error::{Error, nearest};
-use crate::input::options::MachineKind;
+use crate::kernel::machine::Machine;
 use crate::load::settings;
-use crate::load::workload::{Plan, Workload};
-use crate::record::stats::Stats;
-use crate::show::report::{About, Figure, figures};
+use crate::load::workload::Workload;
 use crate::text::file::{BuiltIn, File, built_in, names};
+use crate::text::values::time;
 
 /// The files that are part of the program.
 pub(super) const BUILT_IN: BuiltIn = built_in! {
     "experiments":
-    "accelerate" "tab-switch" "bridge" "cpu-overhead" "fast-no-hz" "boot-selinux" "ftrace-start-stop"
-    "percpu-ref" "memory-pressure" "lazy-side-effects" "real-time" "nohz-full" "flood" "local-video"
-    "lazy-power" "jiffies-power" "home-screen-swipe"
+    "kernel-callbacks" "whatif-as-recorded" "whatif" "early-qs-v2" "early-qs-rfc" "accelerate"
+    "tab-switch" "bridge" "cpu-overhead" "fast-no-hz" "boot-selinux" "ftrace-start-stop" "percpu-ref"
+    "memory-pressure" "lazy-side-effects" "real-time" "nohz-full" "flood" "local-video" "lazy-power"
+    "jiffies-power" "display-pipeline" "home-screen-swipe" "chromeos-idle" "android-static-image"
+    "android-batches"
 };
 
 /// Runs of a variant, at most.
@@ -43,7 +46,8 @@ pub struct Script {
     file: File,
     contents: Contents,
     published: Value,
-    plans: BTreeMap<String, Plan>,
+    /// Of each run one plan, or one for each seed.
+    plans: BTreeMap<String, Vec<Planned>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -66,6 +70,9 @@ struct Contents {
     /// Runs whose idle states are shown: case and run.
     #[serde(default)]
     states: Vec<Spanned<Case>>,
+    /// Tables of functions or threads.
+    #[serde(default)]
+    listing: Vec<Spanned<Lines>>,
 }
 
 fn one() -> Spanned<u64> {
@@ -74,6 +81,22 @@ fn one() -> Spanned<u64> {
 
 /// A case in words, and the run that is `it` there.
 type Case = (String, String);
+
+/// A table of a run's functions or threads: those whose case begins with `about`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lines {
+    case: String,
+    run: String,
+    about: String,
+    /// Lines whose names begin so are left out.
+    without: Option<String>,
+    /// More lines: a name, and what it is about.
+    #[serde(default)]
+    also: Vec<(String, String)>,
+    /// Name, unit, the run's metric, and where the published figures are by the names of the lines.
+    columns: Vec<(String, String, String, String)>,
+}
 
 /// Figures of one case, or of several.
 #[derive(Debug, Deserialize)]
@@ -91,6 +114,8 @@ struct Entry {
     /// The real figure, and how far the model may be off, as a share of it.
     real: Option<Spanned<Expression>>,
     within: Option<Spanned<Expression>>,
+    /// Of replays: this figure beside the real one, or all that decide (`*`).
+    measured: Option<String>,
     #[serde(default)]
     basis: Basis,
     #[serde(default)]
@@ -127,7 +152,10 @@ impl Entry {
             () if bound != self.says.is_some() => {
                 Some("a claim has `says`, and `at_least` or `at_most` or both")
             }
-            () if self.real.is_some() != self.within.is_some() => {
+            () if self.measured.is_some() && self.real.is_some() => {
+                Some("give `measured` or `real`")
+            }
+            () if (self.real.is_some() || self.measured.is_some()) != self.within.is_some() => {
                 Some("`real` and `within`, such as 0.15, go together")
             }
             () if self.is.is_none() && (bound || self.real.is_some()) => {
@@ -148,90 +176,6 @@ fn placed(it: &Spanned<Sentence>) -> impl Iterator<Item = (usize, &Expression)> 
     it.get_ref().expressions().map(move |it| (at, it))
 }
 
-/// A run's results.
-struct Run {
-    figures: Vec<Figure>,
-    stats: Vec<Stats>,
-    parameters: Vec<(String, String)>,
-}
-
-impl Run {
-    fn of(plan: &Plan, seeds: u64, seed: u64) -> Run {
-        let seeds = (0..seeds).map(|n| match seeds {
-            1 => seed,
-            _ => seed.wrapping_mul(1000).wrapping_add(n),
-        });
-        let (stats, shrunk): (Vec<_>, Vec<_>) = seeds.map(|seed| Run::one(plan, seed)).unzip();
-        let mut figures = figures(&stats);
-        let mut own = |metric, values| {
-            figures.push(Figure {
-                about: About::Run,
-                metric,
-                unit: "",
-                values,
-            });
-        };
-        let each = |of: fn(&Stats) -> f64| stats.iter().map(of).collect();
-        own("seconds", each(Stats::seconds));
-        own("rcu_ns", each(|it| it.totals.rcu_ns as f64));
-        own("lock_waits", each(|it| it.totals.lock_waits as f64));
-        own("lock_wait_ns", each(|it| it.totals.lock_wait_ns as f64));
-        own("flushed_by_shrinker", shrunk);
-        if plan.options.kind == MachineKind::Kernel {
-            own("left", each(|it| it.left as f64));
-            own("too_early", each(|it| it.early as f64));
-        }
-        Run {
-            figures,
-            stats,
-            parameters: plan.parameters.clone(),
-        }
-    }
-
-    /// A run, and how many callbacks the shrinker flushed.
-    fn one(plan: &Plan, seed: u64) -> (Stats, f64) {
-        let mut plan = plan.clone();
-        plan.options.seed = seed;
-        if plan.options.kind == MachineKind::Threads {
-            let stats = plan.run(|| false).expect("no caller stops the plan");
-            return (stats, 0.0);
-        }
-        let mut machine = plan.machine();
-        plan.run_on(&mut machine, || false);
-        let mut stats = machine.stats();
-        (stats.left, stats.early) = (machine.owed(), machine.too_early());
-        (stats, machine.shrunk() as f64)
-    }
-
-    fn values(&self, metric: &str, about: &str) -> Values {
-        match metric {
-            "parameter" => {
-                let found = self.parameters.iter().filter(|it| it.0 == about);
-                found.filter_map(|it| it.1.parse().ok()).collect()
-            }
-            "woken" => {
-                let each = self.stats.iter();
-                each.map(|it| it.wakeups_of(about) as f64).collect()
-            }
-            _ => {
-                let fits =
-                    |it: &&Figure| it.metric == metric && is_about(&it.about.case(""), about);
-                let fit = self.figures.iter().filter(fits);
-                fit.flat_map(|it| it.values.iter().copied()).collect()
-            }
-        }
-    }
-}
-
-/// Is a figure about that? `*` at the end stands for anything.
-fn is_about(case: &str, about: &str) -> bool {
-    let case = case.trim_start_matches(", ");
-    case == about
-        || about
-            .strip_suffix('*')
-            .is_some_and(|start| case.starts_with(start))
-}
-
 /// Published figures at the end of a path; of a list all, unless the path has a number.
 fn published(it: &Value, path: &[&str]) -> Values {
     match (it, path) {
@@ -240,6 +184,7 @@ fn published(it: &Value, path: &[&str]) -> Values {
             let found = first.parse().ok().and_then(|at: usize| all.get(at));
             found.map_or(Values::new(), |it| published(it, rest))
         }
+        (Value::Object(all), []) => all.values().flat_map(|it| published(it, path)).collect(),
         (Value::Array(all), path) => all.iter().flat_map(|it| published(it, path)).collect(),
         (Value::Object(all), [first, rest @ ..]) => all
             .get(*first)
@@ -295,9 +240,20 @@ impl Script {
             return Err(file.wrong(seeds.span().start, why));
         }
         let plan = |(name, sets): (&Spanned<String>, &Spanned<String>)| {
-            let plan = contents.plan(sets.get_ref());
-            let wrong = |why: Error| file.wrong(sets.span().start, why.to_string());
-            Ok((name.get_ref().clone(), plan.map_err(wrong)?))
+            let wrong = |why: String| file.wrong(sets.span().start, why);
+            let sets = Sentence::read(sets.get_ref()).map_err(wrong)?;
+            let vary = sets.expressions().next().is_some();
+            let mut figures = sets.expressions().flat_map(Expression::figures);
+            if figures.any(|(it, _)| (&*it.run, &*it.metric) != ("run", "number")) {
+                return Err(wrong(
+                    "settings of a run know no figure but run.number".into(),
+                ));
+            }
+            let each = 0..if vary { *seeds.get_ref() } else { 1 };
+            let plans = each.map(|n| contents.plan(&sets.text(&|_| vec![n as f64])));
+            let plans = plans.collect::<Result<_, Error>>();
+            let plans: Vec<Planned> = plans.map_err(|why| wrong(why.to_string()))?;
+            Ok((name.get_ref().clone(), plans))
         };
         let plans = contents.runs.iter().map(plan);
         let plans = plans.collect::<Result<_, Error>>()?;
@@ -323,6 +279,12 @@ impl Script {
         let no = |at: usize, why: &str| Err(self.wrong(at, why.into()));
         for it in &self.contents.states {
             self.known(it.span().start, &it.get_ref().1)?;
+        }
+        for it in &self.contents.listing {
+            self.known(it.span().start, &it.get_ref().run)?;
+            if it.get_ref().columns.is_empty() {
+                return no(it.span().start, "a table has `columns`");
+            }
         }
         for it in &self.contents.notes {
             placed(it).try_for_each(|(at, it)| self.refers(at, it, false))?;
@@ -395,12 +357,15 @@ impl Script {
         let runs = self
             .plans
             .iter()
-            .map(|(name, plan)| (&**name, Run::of(plan, seeds, seed)));
+            .map(|(name, plans)| (&**name, Run::of(plans, seeds, seed)));
         let runs: BTreeMap<&str, Run> = runs.collect();
         let mut outcome = Outcome::default();
         for entry in &self.contents.figure {
             self.entry(entry.get_ref(), &runs, &mut outcome)?;
         }
+        let listings = self.contents.listing.iter();
+        let listing = |it: &Spanned<Lines>| self.listing(it.get_ref(), &runs[&*it.get_ref().run]);
+        outcome.listings = listings.map(listing).collect();
         let of = |it: &Reference| self.values(&runs, "", it);
         for it in &self.contents.notes {
             placed(it).try_for_each(|(at, it)| self.has(at, it, &runs, ""))?;
@@ -408,25 +373,67 @@ impl Script {
         }
         for it in &self.contents.states {
             let (case, run) = it.get_ref();
-            let Some(found) = states(case.clone(), &runs[&**run].stats[0]) else {
+            let stats = runs[&**run].stats.first();
+            let Some(found) = stats.and_then(|it| states(case.clone(), it)) else {
                 let why = format!("`{run}` has no idle states; set idle_table");
                 return Err(self.wrong(it.span().start, why));
             };
             outcome.states.push(found);
         }
-        self.workloads()
-            .into_iter()
-            .for_each(|it| loads::notes(it, &mut outcome));
+        outcome.notes.extend(self.assumed()?);
         Ok(outcome)
     }
 
-    /// The workloads, each once.
-    fn workloads(&self) -> Vec<&str> {
-        let own = self.contents.runs.values().map(|it| it.get_ref());
-        let named = own.flat_map(|it| {
-            it.split_whitespace()
-                .filter_map(|it| it.strip_prefix("workload="))
+    /// A table, the line with the largest first figure first.
+    fn listing(&self, it: &Lines, run: &Run) -> Listing {
+        let first = run
+            .figures
+            .iter()
+            .filter(|figure| figure.metric == it.columns[0].2);
+        let named = first.filter_map(|figure| {
+            let about = run::name(&figure.about);
+            let name = about.strip_prefix(&it.about)?.strip_prefix(' ')?.to_owned();
+            let without = it
+                .without
+                .as_deref()
+                .is_some_and(|start| name.starts_with(start));
+            (!without).then_some((name, about))
         });
+        let mut named: Vec<(String, String)> = named.collect();
+        named.sort();
+        named.dedup();
+        named.extend(it.also.iter().cloned());
+        let line = |(name, about): (String, String)| {
+            let published = it.columns.iter().map(|column| {
+                let path: Vec<&str> = column.3.split('.').chain([&*name]).collect();
+                published(&self.published, &path).first().copied()
+            });
+            let model = it
+                .columns
+                .iter()
+                .map(|it| expression::number(run.values(&it.2, &about)));
+            Line {
+                published: published.collect(),
+                model: model.collect(),
+                name,
+            }
+        };
+        let mut lines: Vec<Line> = named.into_iter().map(line).collect();
+        lines.sort_by(|a, b| b.model[0].total_cmp(&a.model[0]));
+        let columns = it.columns.iter().map(|it| (kept(&it.0), kept(&it.1)));
+        Listing {
+            case: it.case.clone(),
+            about: kept(&it.about),
+            columns: columns.collect(),
+            lines,
+        }
+    }
+
+    /// What the workloads assume, each once, and what was fitted.
+    fn assumed(&self) -> Result<Vec<String>, Error> {
+        let own = self.contents.runs.values().map(|it| it.get_ref());
+        let words = own.flat_map(|it| it.split_whitespace());
+        let named = words.filter_map(|it| it.strip_prefix("workload="));
         let mut all: Vec<&str> = self
             .contents
             .workload
@@ -435,7 +442,13 @@ impl Script {
             .chain(named)
             .collect();
         all.dedup();
-        all
+        let mut said = Vec::new();
+        for it in all {
+            let it = Workload::named(it)?;
+            said.extend(it.assumes().iter().map(|it| format!("assumed: {it}")));
+            said.extend(it.fitted().iter().map(|it| format!("fitted: {it}")));
+        }
+        Ok(said)
     }
 
     /// Adds what an entry asks for.
@@ -458,6 +471,18 @@ impl Script {
                 .try_for_each(|(at, expression)| self.has(at, expression, runs, it))?;
             let of = |figure: &Reference| self.values(runs, it, figure);
             let value = |it: &Spanned<Expression>| it.get_ref().value(&of);
+            let by = entry.within.as_ref().map(|within| Judged {
+                experiment: self.name,
+                source: entry.source,
+                allowed: value(within),
+                basis: entry.basis,
+            });
+            if let (Some(by), Some(metric)) = (by, &entry.measured) {
+                let all = runs.get(&**it).into_iter().flat_map(|it| &it.pairs);
+                for &(name, unit, real, model) in all.filter(|it| metric == "*" || metric == it.0) {
+                    outcome.compare(by, &**case, (name, unit), [real, model]);
+                }
+            }
             if let (Some((name, unit)), Some(is)) = (&entry.what, &entry.is) {
                 let (named, is) = ((kept(name), kept(unit)), value(is));
                 let ends = [&entry.at_least, &entry.at_most].map(|it| it.as_ref().map(value));
@@ -466,14 +491,8 @@ impl Script {
                     [Some(least), None] => Some(Bound::AtLeast(least)),
                     [None, most] => most.map(Bound::AtMost),
                 };
-                match (&entry.real, &entry.within, bound, &entry.says) {
-                    (Some(real), Some(within), ..) => {
-                        let by = Judged {
-                            experiment: self.name,
-                            source: entry.source,
-                            allowed: value(within),
-                            basis: entry.basis,
-                        };
+                match (&entry.real, by, bound, &entry.says) {
+                    (Some(real), Some(by), ..) => {
                         outcome.compare(by, &**case, named, [value(real), is]);
                     }
                     (.., Some(bound), Some(says)) => {
@@ -534,22 +553,49 @@ impl Script {
 }
 
 impl Contents {
-    /// The plan of a run. `jiffies=N` sets both waits.
-    fn plan(&self, sets: &str) -> Result<Plan, Error> {
-        let mut workload = self.workload.as_deref();
-        let mut all = Vec::new();
+    /// The plan of a run: settings and parameters, and what only files may say.
+    fn plan(&self, sets: &str) -> Result<Planned, Error> {
+        let (mut workload, mut all) = (self.workload.as_deref(), Vec::new());
+        let (mut warm_up, mut length, mut counted, mut keep) = (None, None, None, None);
+        let mut replay = None;
         for set in sets.split_whitespace() {
-            match settings::assignment(set)? {
-                ("workload", name) => workload = Some(name),
-                ("jiffies", value) => {
+            let (key, value) = settings::assignment(set)?;
+            let ns = || {
+                let ns = time(value).filter(|it| *it <= 86_400_000_000_000);
+                ns.ok_or_else(|| Error::value(key, value, "a time such as 10ms, up to a day"))
+            };
+            match key {
+                "workload" => workload = Some(value),
+                "replay" => replay = Some(value),
+                "warm_up" => warm_up = Some(ns()?),
+                "length" => length = Some(ns()?),
+                "counted" => counted = Some(ns()?),
+                "keep" => {
+                    keep = Some(match value {
+                        "calls" => Machine::keep_calls,
+                        "trace" => Machine::keep_trace,
+                        _ => return Err(Error::value(key, value, "calls or trace")),
+                    });
+                }
+                "jiffies" => {
                     all.push(("jiffies_till_first_fqs", value));
                     all.push(("jiffies_till_next_fqs", value));
                 }
-                set => all.push(set),
+                _ => all.push((key, value)),
             }
         }
+        if let Some(trace) = replay {
+            return Ok(Planned::Replay(Box::new(Replay::of(trace, &all)?)));
+        }
         let none = || Error::Machine("give `workload = \"NAME\"`, or workload=NAME here".into());
-        Workload::named(workload.ok_or_else(none)?)?.plan(&all)
+        let mut plan = Workload::named(workload.ok_or_else(none)?)?.plan(&all)?;
+        plan.warm_up = warm_up.unwrap_or(plan.warm_up);
+        plan.length = length.unwrap_or(plan.length);
+        Ok(Planned::Load(Box::new(Load {
+            plan,
+            counted,
+            keep,
+        })))
     }
 }
 

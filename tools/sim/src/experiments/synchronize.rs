@@ -10,7 +10,6 @@
 use quiescent_kernel::EarlyQs;
 
 use super::data::{Measured, Measurement, measurements};
-use super::loads::latencies_ms;
 use super::{Basis, Judged, LATENCY_MS, Outcome, mean, median};
 use crate::input::options::{IdleLoop, Options, Smp};
 use crate::input::work::Caller;
@@ -104,7 +103,8 @@ fn run(options: Options) -> (Vec<f64>, Vec<u32>) {
     machine.spawn("caller", 1, 500_000, Caller::new(CALLS + 1, 0));
     machine.run_tasks(u64::MAX);
     let stats = machine.stats();
-    let latencies = latencies_ms(&stats).split_off(1); // the first is not in step
+    let calls = stats.calls.iter().skip(1); // the first is not in step
+    let latencies = calls.map(|it| (it.end - it.start) as f64 / 1e6).collect();
     let scans = stats.grace_periods.iter().map(|gp| gp.scans);
     (latencies, scans.collect())
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod op;
 pub(crate) mod options;
-pub(crate) mod policy;
 pub(crate) mod release;
 pub(crate) mod steps;
 pub(crate) mod work;

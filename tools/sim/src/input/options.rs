@@ -8,15 +8,6 @@ use quiescent_kernel::offload::{self, Policy};
 use quiescent_kernel::tick::Settings as TickSettings;
 use quiescent_kernel::{Config, CpuId, EarlyQs};
 
-/// What a machine is one of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MachineKind {
-    /// CPUs under a kernel, whose RCU the engine is ([`Machine`](crate::Machine)).
-    Kernel,
-    /// Threads of a program that uses the library ([`Threads`](crate::Threads)).
-    Threads,
-}
-
 /// Do CPUs execute at the same time?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smp {
@@ -102,8 +93,6 @@ impl Costs {
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What it is a machine of.
-    pub kind: MachineKind,
     /// The kernel's version, if one was named: what it decided has been set, and may have been set again.
     pub kernel: Option<Release>,
     /// CPUs.
@@ -188,8 +177,6 @@ pub struct Options {
     pub stepwise: bool,
     /// Idle states, and what they cost.
     pub idle: crate::idling::Setup,
-    /// The library's settings, on a machine of threads.
-    pub threads: crate::input::policy::Policy,
     /// The seed of all random choices.
     pub seed: u64,
 }
@@ -198,7 +185,6 @@ impl Options {
     /// Linux 6.12 with its defaults, on `cpus` CPUs at `hz` ticks a second.
     pub fn kernel_6_12(cpus: u32, hz: u32) -> Options {
         Options {
-            kind: MachineKind::Kernel,
             kernel: None,
             cpus,
             hz,
@@ -239,16 +225,7 @@ impl Options {
             frozen_permille: 0,
             stepwise: false,
             idle: crate::idling::Setup::none(),
-            threads: crate::input::policy::Policy::default(),
             seed: 1,
-        }
-    }
-
-    /// A program that uses the library and has set nothing, on a kernel that ticks so often a second.
-    pub fn threads(hz: u32) -> Options {
-        Options {
-            kind: MachineKind::Threads,
-            ..Options::kernel_6_12(8, hz)
         }
     }
 

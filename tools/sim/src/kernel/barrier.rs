@@ -12,14 +12,8 @@ use quiescent_kernel::{CpuId, Seq};
 use crate::kernel::cpu::{Callback, Then};
 use crate::kernel::state::{Act, BarrierCaller, Machine};
 use crate::kernel::task::Waits;
-use crate::record::notes::What;
 
 impl Machine {
-    /// Barriers that have been made; callers may share one.
-    pub fn barriers(&self) -> u64 {
-        self.barrier.engine.seq().ctr()
-    }
-
     /// The barrier under way, in words.
     pub(crate) fn barrier_pending(&self) -> Option<String> {
         let turn = self.barrier.turn?;
@@ -164,11 +158,9 @@ impl Machine {
             true => engine.remaining(),
             false => 0, // not begun, or over
         };
-        self.rcu.observed.notes.say(What::Barrier {
-            step,
-            whose,
-            remaining,
-            seq,
+        let (whose, seq) = (whose.map_or(-1, i64::from), seq.raw());
+        self.rcu.notes().text(|| {
+            format!("rcu_barrier: rcu_preempt {step} cpu {whose} remaining {remaining} # {seq}")
         });
     }
 

@@ -13,7 +13,7 @@ use crate::kernel::event::Event;
 use crate::kernel::state::{Act, Machine};
 use crate::kernel::task::State;
 use crate::kernel::wheel::Timer;
-use crate::record::notes::{Level, NotePlace, Softirq, What};
+use crate::record::notes::{Level, NotePlace, address};
 
 impl Machine {
     /// A piece of work is done.
@@ -59,10 +59,7 @@ impl Machine {
             task: core.current,
             level: Level::Task,
         };
-        self.rcu
-            .observed
-            .notes
-            .go_to(place, self.stats.counts(self.now));
+        self.rcu.notes().go_to(place, self.stats.counts(self.now));
         if core.has_irq() {
             return self.interrupt(cpu, from_user);
         }
@@ -76,7 +73,9 @@ impl Machine {
             self.interrupted(cpu);
             self.look_after_full_tick(cpu);
             if std::mem::take(&mut self.cores[cpu as usize].from_halt) {
-                self.rcu.observed.notes.say(What::IdleExit);
+                self.rcu
+                    .notes()
+                    .text(|| format!("cpu_idle: state=4294967295 cpu_id={cpu}"));
                 let watch = &mut self.rcu.watch[cpu as usize];
                 watch.irq_exit();
                 watch.idle_exit();
@@ -110,7 +109,7 @@ impl Machine {
     }
 
     fn interrupt(&mut self, cpu: CpuId, from_user: bool) -> Act {
-        self.rcu.observed.notes.level(Level::Irq);
+        self.rcu.notes().level(Level::Irq);
         let core = &mut self.cores[cpu as usize];
         if !core.in_irq {
             core.in_irq = true;
@@ -154,7 +153,13 @@ impl Machine {
     }
 
     fn tick(&mut self, cpu: CpuId) {
-        self.rcu.observed.notes.say(What::Tick);
+        self.rcu.notes().text(|| {
+            let timer = address(cpu, 0);
+            format!(
+                "hrtimer_expire_entry: hrtimer={timer} function=tick_nohz_handler now={}",
+                self.now
+            )
+        });
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
@@ -206,11 +211,10 @@ impl Machine {
     /// The timers' soft interrupt.
     fn timers(&mut self, cpu: CpuId) -> Act {
         let now = self.jiffies();
-        self.rcu.observed.notes.level(Level::Softirq);
+        self.rcu.notes().level(Level::Softirq);
         self.rcu
-            .observed
-            .notes
-            .say(What::SoftirqEntry(Softirq::Timer));
+            .notes()
+            .text(|| "softirq_entry: vec=1 [action=TIMER]".into());
         loop {
             let cores = &self.cores;
             let ticking = |cpu: CpuId| {
@@ -224,11 +228,12 @@ impl Machine {
                 Timer::Wake(_) => "process_timeout",
                 Timer::Group(_) => "do_nocb_deferred_wakeup_timer",
             };
-            let jiffies = now;
-            self.rcu
-                .observed
-                .notes
-                .say(What::Timer { jiffies, function });
+            self.rcu.notes().text(|| {
+                let timer = address(cpu, 1);
+                format!(
+                    "timer_expire_entry: timer={timer} function={function} now={now} baseclk={now}"
+                )
+            });
             match timer {
                 Timer::Wake(task) => self.wake(task, cpu),
                 Timer::Group(group) => {
@@ -240,9 +245,8 @@ impl Machine {
             }
         }
         self.rcu
-            .observed
-            .notes
-            .say(What::SoftirqExit(Softirq::Timer));
+            .notes()
+            .text(|| "softirq_exit: vec=1 [action=TIMER]".into());
         Act::Busy(self.options.costs.timers)
     }
 
@@ -287,7 +291,7 @@ impl Machine {
 
     pub(crate) fn say_switch(&self, cpu: CpuId, next: Option<usize>) {
         let state = |task: usize| self.tasks[task].state_letter();
-        self.rcu.observed.notes.switched(cpu, next, state);
+        self.rcu.notes().switched(cpu, next, state);
     }
 
     /// Has the running task been asked to give way, and can it? Not in a section, in a kernel that cannot be

@@ -87,11 +87,6 @@ impl Machine {
         }
     }
 
-    /// Faults that have happened.
-    pub fn faults(&self) -> u64 {
-        self.faulty.as_ref().map_or(0, |it| it.happened)
-    }
-
     /// Threads whose wake-up was lost, and CPUs whose interrupt was.
     pub(crate) fn held_up(&self) -> (Vec<usize>, Vec<CpuId>) {
         self.faulty.as_ref().map_or_else(Default::default, |it| {

@@ -35,7 +35,6 @@ use quiescent_kernel::watching::Context;
 
 use crate::kernel::state::Machine;
 use crate::kernel::task::Kind;
-use crate::record::notes::{KeptBy, What};
 use crate::record::stats::FullTicks;
 
 impl Machine {
@@ -98,13 +97,15 @@ impl Machine {
         }
     }
 
-    fn tick_kept_by(&self, cpu: CpuId) -> Option<KeptBy> {
+    /// What needs the tick of the CPU, which could run without, in the words of a trace: tasks that take
+    /// turns, a grace period that has asked, or an expedited one.
+    fn tick_kept_by(&self, cpu: CpuId) -> Option<&'static str> {
         if !self.cores[cpu as usize].ready.is_empty() {
-            Some(KeptBy::Sched)
+            Some("SCHED")
         } else if self.rcu.global.asked(cpu).forced_tick {
-            Some(KeptBy::Rcu)
+            Some("RCU")
         } else if self.is_exp_holdout(cpu) {
-            Some(KeptBy::RcuExp)
+            Some("RCU_EXP")
         } else {
             None
         }
@@ -122,9 +123,9 @@ impl Machine {
         let counts = self.stats.counts(self.now);
         if let (true, Some(full)) = (counts, &mut self.stats.full) {
             full.ticks += 1;
-            full.sched += u64::from(by == Some(KeptBy::Sched));
-            full.rcu += u64::from(by == Some(KeptBy::Rcu));
-            full.rcu_exp += u64::from(by == Some(KeptBy::RcuExp));
+            full.sched += u64::from(by == Some("SCHED"));
+            full.rcu += u64::from(by == Some("RCU"));
+            full.rcu_exp += u64::from(by == Some("RCU_EXP"));
         }
     }
 
@@ -137,11 +138,15 @@ impl Machine {
         self.cores[cpu as usize].exp_tick = self.is_exp_holdout(cpu);
         match self.tick_kept_by(cpu) {
             Some(by) => {
-                self.rcu.observed.notes.say(What::TickStop(Some(by)));
+                self.rcu
+                    .notes()
+                    .text(|| format!("tick_stop: success=0 dependency={by}"));
                 self.wheel.start_tick(cpu);
             }
             None if self.wheel.ticks(cpu) => {
-                self.rcu.observed.notes.say(What::TickStop(None));
+                self.rcu
+                    .notes()
+                    .text(|| "tick_stop: success=1 dependency=NONE".into());
                 self.wheel.stop_tick(cpu);
             }
             None => {}

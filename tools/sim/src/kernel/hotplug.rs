@@ -44,11 +44,6 @@ impl Machine {
         self.cores[cpu as usize].online
     }
 
-    /// Times that a CPU went offline.
-    pub fn departures(&self) -> u64 {
-        self.departures
-    }
-
     pub(crate) fn plugged(&mut self, cpu: CpuId, online: bool) {
         let core = &mut self.cores[cpu as usize];
         core.dying = !online && core.online && self.timekeeper != Some(cpu);

@@ -23,7 +23,6 @@ use quiescent_kernel::fast_no_hz::{IdleLook, IdleNeeds};
 
 use crate::input::options::IdleLoop;
 use crate::kernel::state::{Act, Machine};
-use crate::record::notes::What;
 
 impl Machine {
     /// One pass of the idle loop.
@@ -50,7 +49,9 @@ impl Machine {
         let owes = matches!(needs, IdleNeeds::Tick | IdleNeeds::WakeIn(_));
         self.cores[cpu as usize].looked_at = owes.then_some(now);
         self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
-        self.rcu.observed.notes.say(What::IdleEnter);
+        self.rcu
+            .notes()
+            .text(|| format!("cpu_idle: state=1 cpu_id={cpu}"));
         let watch = &mut self.rcu.watch[cpu as usize];
         if watch.is_watching() {
             watch.idle_enter();

@@ -55,7 +55,7 @@ impl Machine {
     /// rcu_preempt: from one sleep to the next.
     fn gp_thread(&mut self, cpu: CpuId) -> Act {
         self.rcu.drive_on(cpu);
-        self.rcu.observed.notes.gp_thread();
+        self.rcu.notes().gp_thread();
         let mut cost = self.options.costs.gp_thread;
         loop {
             let now = self.engine_now(cpu);
@@ -355,7 +355,7 @@ impl Machine {
                     // A kernel's caller looks once more when it wakes up.
                     let event = ExpEvent::Done;
                     let done = Event::ExpGracePeriod { gp_seq, event };
-                    self.rcu.observed.notes.say(What::Rcu(done));
+                    self.rcu.notes().say(What::Rcu(done));
                 }
                 if counts {
                     self.stats.calls.push(Synchronized {

@@ -1,4 +1,4 @@
-//! A view of a running machine of a kernel.
+//! A view of a running machine.
 
 use crate::kernel::state::Machine;
 use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
@@ -6,6 +6,19 @@ use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
 impl Machine {
     /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by
     /// one are gone from the machine then.
+    ///
+    /// ```
+    /// use quiescent_sim::Workload;
+    ///
+    /// let mut machine = Workload::named("churn")?.plan(&[])?.machine();
+    /// machine.window(0, u64::MAX);
+    /// machine.run(1_000_000_000);
+    /// let first = machine.look();
+    /// machine.run(2_000_000_000);
+    /// let second = machine.look();
+    /// assert!(second.functions[0].queued > first.functions[0].queued);
+    /// # Ok::<(), quiescent_sim::Error>(())
+    /// ```
     pub fn look(&mut self) -> Look {
         self.stats.calls.clear();
         let periods = std::mem::take(&mut self.stats.grace_periods);
@@ -28,7 +41,6 @@ impl Machine {
             grace_periods: ended(&periods),
             in_the_way: self.in_the_way(),
             totals: self.stats.totals,
-            counted: None,
             functions: functions(&mut self.stats.funcs),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use quiescent_kernel::CpuId;
 
 use crate::base::chance::Chance;
+use crate::base::events::Queue;
 use crate::input::op::{Endless, Work};
 use crate::input::options::{Costs, Options, Smp};
 use crate::kernel::cpu::{Core, Exec};
@@ -16,7 +17,6 @@ use crate::kernel::wheel::{For, Timer, Wheel};
 use crate::record::notes::What;
 use crate::record::oracle::Oracle;
 use crate::record::stats::{Func, GracePeriod, Stats};
-use quiescent_virtual::events::Queue;
 
 pub use crate::kernel::state::Machine;
 
@@ -43,12 +43,7 @@ impl Machine {
             waiters: VecDeque::new(),
             deferred: None,
             kworker: 0,
-            in_flight: GracePeriod {
-                start: 0,
-                end: 0,
-                scans: 0,
-                holdouts: Vec::new(),
-            },
+            in_flight: GracePeriod::default(),
             exp: Expediting::default(),
             barrier: Barriers::default(),
             srcu: None,
@@ -198,18 +193,13 @@ impl Machine {
         true
     }
 
-    /// What the run has shown so far, but for the wake-ups.
-    pub fn stats_so_far(&self) -> &Stats {
-        &self.stats
-    }
-
     /// What the run has shown so far.
     pub fn stats(&self) -> Stats {
         let mut stats = self.stats.clone();
         let named = |task: &Task| (task.name.clone(), task.wakeups);
         stats.wakeups = self.tasks.iter().map(named).collect();
         stats.intervals = self.tasks.iter().map(|it| it.intervals).collect();
-        stats.credits = self.rcu.observed.notes.credits();
+        stats.credits = self.rcu.notes().credits();
         stats.idled = self.idled();
         stats.srcu = self.srcu_stats();
         stats.early = self.too_early();
@@ -371,7 +361,7 @@ impl Machine {
         }
         let target = it.target(self.now, waker);
         let target = self.housekeeping(task, target);
-        self.rcu.observed.notes.say(What::Wakeup { task, target });
+        self.rcu.notes().say(What::Wakeup { task, target });
         self.wheel.stop(Timer::Wake(task));
         self.make_ready(task, self.heir(target), waker);
     }

@@ -124,6 +124,10 @@ impl Rcu {
         (&mut self.global, &mut self.cpus, &mut self.groups, view)
     }
 
+    pub fn notes(&self) -> &Notes {
+        &self.observed.notes
+    }
+
     pub fn leaf_of(&self, cpu: CpuId) -> LeafId {
         self.leaf_of[cpu as usize].into()
     }
@@ -238,7 +242,7 @@ impl Machine {
         let n_cbs = core.fifo.len() as u64;
         let func = callback.func;
         self.stats.holds(self.now, func, true);
-        self.rcu.observed.notes.say(What::Queued {
+        self.rcu.notes().say(What::Queued {
             whose: cpu,
             pos,
             func,

@@ -120,21 +120,6 @@ impl Machine {
         self.waiters.is_empty() && !self.rcu.global.takes_waiters()
     }
 
-    /// Calls of `synchronize_rcu` that the latch sent another way.
-    pub fn latched(&self) -> u64 {
-        self.latched
-    }
-
-    /// Times that a task was switched out in a section, and queued for it.
-    pub fn preempted(&self) -> u64 {
-        self.preempted
-    }
-
-    /// Expedited grace periods that have ended.
-    pub fn expedited(&self) -> u64 {
-        self.rcu.global.counts().expedited
-    }
-
     /// Callbacks that were queued and have not been invoked.
     pub fn owed(&self) -> u64 {
         self.oracle.owed() + self.srcu_oracle().1

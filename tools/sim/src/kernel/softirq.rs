@@ -15,7 +15,7 @@ use quiescent_kernel::limits::{Around, Context};
 use crate::kernel::cpu::Then;
 use crate::kernel::state::{Act, Machine};
 use crate::kernel::task::{Kind, State};
-use crate::record::notes::{Level, Softirq, What};
+use crate::record::notes::{Level, What};
 
 /// Rounds in an interrupt.
 const MOST_ROUNDS: u8 = 10;
@@ -68,11 +68,10 @@ impl Machine {
     /// RCU's soft interrupt. What it costs.
     fn softirq(&mut self, cpu: CpuId) -> u64 {
         self.cores[cpu as usize].soft_rcu = false;
-        self.rcu.observed.notes.level(Level::Softirq);
+        self.rcu.notes().level(Level::Softirq);
         self.rcu
-            .observed
-            .notes
-            .say(What::SoftirqEntry(Softirq::Rcu));
+            .notes()
+            .text(|| "softirq_entry: vec=9 [action=RCU]".into());
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let noticed = it.core(global, &view);
@@ -87,7 +86,9 @@ impl Machine {
         self.deliver_wake(cpu);
         let (_, cpus, _, view) = self.rcu.parts();
         cpus[cpu as usize].core_done(&view);
-        self.rcu.observed.notes.say(What::SoftirqExit(Softirq::Rcu));
+        self.rcu
+            .notes()
+            .text(|| "softirq_exit: vec=9 [action=RCU]".into());
         self.took(cost);
         self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
         cost
@@ -115,10 +116,7 @@ impl Machine {
             let callback = core.fifo.pop_front().expect("it was queued");
             let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
             self.stats.holds(self.now, func, false);
-            self.rcu
-                .observed
-                .notes
-                .say(What::Invoke { whose, pos, func });
+            self.rcu.notes().say(What::Invoke { whose, pos, func });
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;

@@ -9,10 +9,10 @@ use quiescent_kernel::exp::ExpNext;
 use quiescent_kernel::offload::Group;
 use quiescent_kernel::watching::Watching;
 use quiescent_kernel::{Cpu, CpuId, Global, Pos, Seq};
-use quiescent_virtual::events::Queue;
 use serde::{Deserialize, Serialize};
 
 use crate::base::chance::Chance;
+use crate::base::events::Queue;
 use crate::input::op::SysCallName;
 use crate::input::options::Options;
 use crate::kernel::cpu::Core;

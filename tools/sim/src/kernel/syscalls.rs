@@ -7,7 +7,7 @@
 //!
 //! A reader of a trace has the task's `sys_enter` and `sys_exit`, the `rcu_callback` between them, and the
 //! `rcu_invoke_callback` of the same address ([`join`]). An experiment checks that both ways find the same
-//! call (`experiments::pipeline`).
+//! call (`experiments::run`).
 //!
 //! # Invariants
 //! A task is in one call at most. Calls are numbered as they are entered, all of them, so that a number is a
@@ -61,7 +61,7 @@ impl Machine {
                 callbacks: Vec::new(),
             });
         }
-        self.rcu.observed.notes.say(What::SysEnter(name, argument));
+        self.rcu.notes().say(What::SysEnter(name, argument));
         Act::Busy(COST)
     }
 
@@ -77,7 +77,7 @@ impl Machine {
         if let Some(record) = record {
             self.syscalls.records[record].left = Some(self.now);
         }
-        self.rcu.observed.notes.say(What::SysExit(name));
+        self.rcu.notes().say(What::SysExit(name));
         Act::Busy(COST)
     }
 

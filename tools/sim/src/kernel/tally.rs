@@ -9,7 +9,7 @@
 //! sections, which lists have callbacks. Two different runs can reach the same states; but when further runs
 //! of a kind reach no new ones, there have been enough runs of that kind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use quiescent_kernel::Phase;
@@ -70,17 +70,43 @@ impl Machine {
     /// Counts states and trace points from now on. That takes time.
     pub fn keep_tally(&mut self) {
         self.tally.on = true;
-        self.rcu.observed.notes.count_points();
+        self.rcu.notes().count_points();
     }
 
-    /// Grace periods of both kinds at whose end the oracle looked for sections older than their beginning.
-    pub fn looked(&self) -> u64 {
-        self.tally.looked
-    }
-
-    /// Grace periods that began while a section was open.
-    pub fn spanned(&self) -> u64 {
-        self.tally.spanned
+    /// What the run has done, by name; `torture/metrics.txt` says what each is.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let (stats, tally) = (&self.stats, &self.tally);
+        let invoked = stats.funcs.iter().map(|func| func.invoked);
+        let scans = stats.grace_periods.iter().map(|gp| u64::from(gp.scans));
+        let srcu = self.srcu_stats().unwrap_or_default();
+        let ksoftirqd = self
+            .tasks
+            .iter()
+            .filter(|it| it.name.starts_with("ksoftirqd"));
+        BTreeMap::from([
+            ("grace_periods", stats.grace_periods.len() as u64),
+            ("expedited", self.rcu.global.counts().expedited),
+            ("looked_at", tally.looked),
+            ("spanned", tally.spanned),
+            ("scans", scans.sum()),
+            ("calls", stats.calls.len() as u64),
+            ("latched", self.latched),
+            ("callbacks", invoked.sum()),
+            ("barriers", self.barrier.engine.seq().ctr()),
+            ("srcu_grace_periods", srcu.grace_periods.len() as u64),
+            ("srcu_spanned", srcu.spanned),
+            ("srcu_turns", srcu.turns),
+            ("srcu_calls", srcu.calls.len() as u64),
+            ("srcu_reader_wakeups", srcu.reader_wakeups),
+            ("preempted_readers", self.preempted),
+            ("departures", self.departures),
+            ("toggles", tally.toggles),
+            ("shrunk", tally.shrunk),
+            ("ksoftirqd_wakeups", ksoftirqd.map(|it| it.wakeups).sum()),
+            ("faults", self.faulty.as_ref().map_or(0, |it| it.happened)),
+            ("events", self.events),
+            ("virtual_ms", self.now / 1_000_000),
+        ])
     }
 
     /// The states it was in, by a hash, if they are counted.
@@ -90,6 +116,6 @@ impl Machine {
 
     /// The engine's trace points that were reached, if they are counted.
     pub fn reached(&self) -> BTreeSet<Point> {
-        self.rcu.observed.notes.points()
+        self.rcu.notes().points()
     }
 }

@@ -9,16 +9,6 @@ use quiescent_kernel::CpuId;
 use quiescent_kernel::offload::{Shrink, Shrinkable, shrinkable};
 
 impl Machine {
-    /// Times that a CPU's callbacks have changed sides.
-    pub fn toggles(&self) -> u64 {
-        self.tally.toggles
-    }
-
-    /// Lazy callbacks that were flushed because memory ran low.
-    pub fn shrunk(&self) -> u64 {
-        self.tally.shrunk
-    }
-
     pub(crate) fn toggle(&mut self, cpu: CpuId, whose: CpuId, offload: bool) -> Act {
         let (tick, online) = (self.jiffies(), self.is_online(whose));
         let (global, cpus, groups, view) = self.rcu.parts();

@@ -52,12 +52,8 @@ pub(crate) fn expiry(now: u64, delay: u64) -> u64 {
 /// All CPUs' timers, and the CPUs whose ticks run.
 #[derive(Debug, Default)]
 pub(crate) struct Wheel {
-    /// Where each timer is: its owner, and when it fires.
+    /// Each timer's owner, and when it fires. Those whose owner's tick does not run are the pool.
     set: BTreeMap<Timer, (CpuId, u64)>,
-    /// Timers of CPUs whose tick runs.
-    own: BTreeSet<(CpuId, u64, Timer)>,
-    /// Timers of all others, the earliest first.
-    pool: BTreeSet<(u64, CpuId, Timer)>,
     /// The CPUs whose ticks run.
     active: BTreeSet<CpuId>,
     migrator: Option<CpuId>,
@@ -89,24 +85,31 @@ impl Wheel {
 
     /// Sets a timer of `owner`, wherever it was set before.
     pub fn set(&mut self, timer: Timer, owner: CpuId, at: u64) {
-        self.stop(timer);
         self.set.insert(timer, (owner, at));
-        if self.active.contains(&owner) {
-            self.own.insert((owner, at, timer));
-        } else {
-            self.pool.insert((at, owner, timer));
-            if self.local {
-                self.look_after_all(owner);
-            }
+        if self.local && !self.ticks(owner) {
+            self.look_after_all(owner);
         }
     }
 
     /// It does not fire.
     pub fn stop(&mut self, timer: Timer) {
-        if let Some((owner, at)) = self.set.remove(&timer) {
-            self.own.remove(&(owner, at, timer));
-            self.pool.remove(&(at, owner, timer));
-        }
+        self.set.remove(&timer);
+    }
+
+    /// The first timer of these owners.
+    fn first(&self, of: impl Fn(CpuId) -> bool) -> Option<(u64, CpuId, Timer)> {
+        let those = self.set.iter().filter(|it| of(it.1.0));
+        those.map(|(&timer, &(owner, at))| (at, owner, timer)).min()
+    }
+
+    /// The first of the CPU's own ones, if its tick runs.
+    fn own(&self, cpu: CpuId) -> Option<(u64, CpuId, Timer)> {
+        self.first(|it| it == cpu).filter(|_| self.ticks(cpu))
+    }
+
+    /// The first one in the pool that may be this CPU's to take.
+    fn pool(&self, cpu: CpuId) -> Option<(u64, CpuId, Timer)> {
+        self.first(|it| !self.ticks(it) && (!self.local || it == cpu))
     }
 
     /// Does this CPU's tick run?
@@ -127,24 +130,12 @@ impl Wheel {
         self.migrator.get_or_insert(cpu);
         // Its clock has the tick to look after.
         self.clocks.retain(|it| it.1 != cpu || it.2 == For::Outside);
-        let mine: Vec<_> = self.pool.iter().filter(|it| it.1 == cpu).copied().collect();
-        for (at, owner, timer) in mine {
-            self.pool.remove(&(at, owner, timer));
-            self.own.insert((owner, at, timer));
-        }
     }
 
     /// Its tick stops. If it was the last one, its clock is set to the earliest timer there is.
     pub fn stop_tick(&mut self, cpu: CpuId) {
         if !self.active.remove(&cpu) {
             return;
-        }
-        while let Some(&(owner, at, timer)) = self.own.range((cpu, 0, Timer::Wake(0))..).next() {
-            if owner != cpu {
-                break;
-            }
-            self.own.remove(&(owner, at, timer));
-            self.pool.insert((at, owner, timer));
         }
         if self.migrator == Some(cpu) {
             self.migrator = self.active.first().copied();
@@ -157,11 +148,10 @@ impl Wheel {
     /// No tick runs, and `cpu` is the last to have looked: it sets its clock. Without migration it does so
     /// for its own timers, although others tick.
     pub fn look_after_all(&mut self, cpu: CpuId) {
-        let next = match self.local {
-            true => self.pool.iter().find(|it| it.1 == cpu),
-            false => self.pool.first().filter(|_| self.active.is_empty()),
-        };
-        if let Some(&(at, ..)) = next {
+        if let Some((at, ..)) = self
+            .pool(cpu)
+            .filter(|_| self.local || self.active.is_empty())
+        {
             self.clocks.insert((at, cpu, For::All));
         }
     }
@@ -169,13 +159,9 @@ impl Wheel {
     /// `gone` goes offline: its timers and clocks move to `heir`.
     pub fn migrate(&mut self, gone: CpuId, heir: CpuId) {
         self.stop_tick(gone);
-        let timers: Vec<_> = self
-            .pool
-            .iter()
-            .filter(|it| it.1 == gone)
-            .copied()
-            .collect();
-        for (at, _, timer) in timers {
+        let timers = self.set.iter().filter(|it| it.1.0 == gone);
+        let timers: Vec<_> = timers.map(|(&timer, &(_, at))| (at, timer)).collect();
+        for (at, timer) in timers {
             self.set(timer, heir, at);
         }
         let clocks = self.clocks.iter().filter(|it| it.1 == gone);
@@ -222,12 +208,7 @@ impl Wheel {
 
     /// When its own next timer is due.
     pub fn next_own(&self, cpu: CpuId) -> Option<u64> {
-        let first = |own: &BTreeSet<_>| {
-            let next = own.range((cpu, 0, Timer::Wake(0))..).next().copied();
-            next.filter(|it: &(CpuId, u64, Timer)| it.0 == cpu)
-                .map(|it| it.1)
-        };
-        first(&self.own)
+        self.own(cpu).map(|it| it.0)
     }
 
     /// The time at which its clock fires if its tick stops, or has stopped: it is set already, or will be for
@@ -237,8 +218,7 @@ impl Wheel {
         let set = self.clocks.iter().find(|it| it.1 == cpu).map(|it| it.0);
         let alone = self.local || self.active.iter().all(|&it| it == cpu);
         let last = alone && (rung || self.ticks(cpu));
-        let mut pool = self.pool.iter().filter(|it| !self.local || it.1 == cpu);
-        let pool = pool.next().filter(|_| last).map(|it| it.0);
+        let pool = self.pool(cpu).filter(|_| last).map(|it| it.0);
         let own = self.next_own(cpu).filter(|_| last);
         set.into_iter().chain(pool).chain(own).min()
     }
@@ -246,19 +226,18 @@ impl Wheel {
     /// The timer that `cpu` takes first in its tick of jiffy `now`; `all`: its clock was set for all CPUs'
     /// timers.
     pub fn first_due(&self, cpu: CpuId, now: u64, all: bool) -> Option<Timer> {
-        let own = self.own.range((cpu, 0, Timer::Wake(0))..).next();
-        let own = own.filter(|it| it.0 == cpu && it.1 <= now).map(|it| it.2);
+        let own = self.own(cpu).filter(|it| it.0 <= now);
         let duty = all || (self.ticks(cpu) && self.has_duty(cpu));
-        let mut pool = self.pool.iter().filter(|it| !self.local || it.1 == cpu);
-        let pool = pool.next().filter(|it| duty && it.0 <= now);
-        own.or(pool.map(|it| it.2))
+        let pool = self.pool(cpu).filter(|it| duty && it.0 <= now);
+        own.or(pool).map(|it| it.2)
     }
 
     /// Has `cpu`, in its tick of jiffy `now`, timers to take?
     pub fn has_due(&self, cpu: CpuId, now: u64) -> bool {
-        let own = self.next_own(cpu).is_some_and(|at| at <= now);
-        let pool = self.pool.first().is_some_and(|it| it.0 <= now);
-        own || (pool && (self.has_duty(cpu) || self.has_in_pool(cpu, now)))
+        let duty = self.has_duty(cpu);
+        let takes = |owner| owner == cpu || (duty && !self.ticks(owner));
+        let mut all = self.set.values();
+        all.any(|&(owner, at)| at <= now && takes(owner))
     }
 
     fn has_duty(&self, cpu: CpuId) -> bool {
@@ -269,11 +248,6 @@ impl Wheel {
         }
     }
 
-    fn has_in_pool(&self, cpu: CpuId, now: u64) -> bool {
-        let due = self.pool.iter().take_while(|it| it.0 <= now);
-        due.into_iter().any(|it| it.1 == cpu)
-    }
-
     /// Takes the next timer that `cpu` has to take in jiffy `now`. `ticking` says who else takes a tick at
     /// the same instant and has not had its turn: their own timers are left to them.
     pub fn take_due(
@@ -282,18 +256,11 @@ impl Wheel {
         now: u64,
         ticking: impl Fn(CpuId) -> bool,
     ) -> Option<Timer> {
-        let next = self.own.range((cpu, 0, Timer::Wake(0))..).next().copied();
-        if let Some((owner, at, timer)) = next
-            && owner == cpu
-            && at <= now
-        {
-            self.stop(timer);
-            return Some(timer);
-        }
+        let due = |it: &(u64, CpuId, Timer)| it.0 <= now;
         let duty = self.has_duty(cpu);
-        let due = self.pool.iter().take_while(|it| it.0 <= now);
-        let mine = |owner| owner == cpu || (duty && !ticking(owner));
-        let timer = due.into_iter().find(|it| mine(it.1))?.2;
+        let mine = |it| !self.ticks(it) && (it == cpu || (duty && !ticking(it)));
+        let timer = self.own(cpu).filter(due);
+        let (.., timer) = timer.or_else(|| self.first(mine).filter(due))?;
         self.stop(timer);
         Some(timer)
     }

@@ -20,12 +20,10 @@
 mod checks;
 mod releases;
 mod table;
-mod threads;
 
 pub use checks::{MOST_CPUS, bytes_per_cpu, warnings};
 pub use releases::{HISTORY, History, OfCpus, RELEASES};
-pub use table::{SETTINGS, Setting, THREAD_SETTINGS};
-pub use threads::BOTH;
+pub use table::{SETTINGS, Setting};
 
 use crate::base::error::{Error, is_near, nearest};
 use crate::input::options::Options;
@@ -40,7 +38,7 @@ pub fn apply(options: &mut Options, sets: &[(&str, &str)]) -> Result<(), Error> 
             return Err(unknown(key, std::iter::empty()));
         }
     }
-    for setting in all() {
+    for setting in SETTINGS {
         let meant = |it: &&(&str, &str)| find(it.0).is_some_and(|it| it.key == setting.key);
         let Some(&(_, value)) = sets.iter().rev().find(meant) else {
             continue;
@@ -57,20 +55,14 @@ pub fn find(key: &str) -> Option<&'static Setting> {
         .find_map(|prefix| key.strip_prefix(prefix));
     let key = match bare.unwrap_or(key) {
         "enable_rcu_lazy" => "rcu_lazy",
-        "kind" => "machine",
         key => key,
     };
-    all().find(|it| it.key == key)
-}
-
-/// Those of both kinds of machine.
-fn all() -> impl Iterator<Item = &'static Setting> {
-    SETTINGS.iter().chain(THREAD_SETTINGS)
+    SETTINGS.iter().find(|it| it.key == key)
 }
 
 /// The error for a key that is neither a setting nor one of `others`.
 pub(crate) fn unknown<'a>(key: &str, others: impl Iterator<Item = &'a str>) -> Error {
-    let known = all().map(|it| it.key).chain(others);
+    let known = SETTINGS.iter().map(|it| it.key).chain(others);
     let mut nearest = nearest(key, known);
     if !is_near(key, &nearest) {
         nearest.clear();
@@ -100,16 +92,10 @@ pub fn assignments(texts: &[String]) -> Result<Vec<(&str, &str)>, Error> {
     texts.iter().map(|it| assignment(it)).collect()
 }
 
-/// All settings of a machine, in the order of the table: those that a machine of its kind has.
+/// All settings of a machine, in the order of the table.
 pub fn listed(options: &Options) -> Vec<(&'static str, String)> {
     let text = |it: &Setting| (it.key, it.get(options));
-    let has = |it: &&Setting| threads::serves(it.key, options.kind);
-    all().filter(has).map(text).collect()
-}
-
-/// Does a machine of this kind have this setting? An unknown setting belongs to no kind.
-pub(crate) fn is_of(key: &str, options: &Options) -> bool {
-    find(key).is_some_and(|it| threads::serves(it.key, options.kind))
+    SETTINGS.iter().map(text).collect()
 }
 
 #[cfg(test)]

@@ -43,9 +43,8 @@
 //! * `reclaim`: if callbacks hold more than `above` bytes, it asks the shrinker to flush `lazy` callbacks.
 //!
 //! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of
-//! the list), `tasks`, `start`, `endless` and `srcu` (1: its sections, calls and callbacks are SRCU's); on a
-//! machine of threads (`kind = "threads"`) `registered` instead of `cpu` and `srcu`, and callbacks have a
-//! `verb`. With `vary` pauses, rests and the times between arrivals are memoryless with the given mean.
+//! the list), `tasks`, `start`, `endless` and `srcu` (1: its sections, calls and callbacks are SRCU's).
+//! With `vary` pauses, rests and the times between arrivals are memoryless with the given mean.
 //!
 //! ```
 //! use quiescent_sim::Workload;
@@ -59,7 +58,6 @@
 
 mod function;
 mod plan;
-mod stage;
 mod work;
 
 pub use crate::text::file::Parameter;
@@ -77,9 +75,9 @@ use std::path::Path;
 const BUILT_IN: BuiltIn = built_in! {
     "workloads":
     "sync" "churn" "fork" "flood" "tab-switch" "bridge" "torture5s" "idle-callbacks" "boot-selinux"
-    "ftrace-start-stop" "percpu-ref" "memory-pressure" "nohz-full" "trickle" "waiters" "local-video"
+    "ftrace-start-stop" "percpu-ref" "memory-pressure" "nohz-full" "local-video"
     "screen-off" "laptop-idle" "display-pipeline" "home-screen-swipe" "chromeos-idle"
-    "android-static-image" "srcu" "barrier" "hotplug" "deoffload" "real-time"
+    "android-static-image" "srcu" "barrier" "hotplug" "deoffload" "real-time" "early-qs"
 };
 
 /// A workload, as its file has it.

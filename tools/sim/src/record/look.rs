@@ -4,7 +4,6 @@
 //! per-call records ([`Func::delays`], [`Stats::grace_periods`], [`Stats::calls`]) out of the machine: the
 //! next view has the records since then. Counters continue.
 
-use super::counted::Counted;
 use super::stats::{Func, GracePeriod, Totals};
 
 /// Holdouts beyond this number are not listed.
@@ -30,8 +29,6 @@ pub enum InTheWay {
     Cpu(u32, Option<String>),
     /// A task that was switched out in a section.
     Preempted(String),
-    /// A thread of a program, and how many sections it has open.
-    Thread(usize, String, u32),
 }
 
 /// What a look has found.
@@ -49,8 +46,6 @@ pub struct Look {
     pub in_the_way: Vec<InTheWay>,
     /// Counters of a kernel.
     pub totals: Totals,
-    /// Counters of a program's library, on a machine of threads.
-    pub counted: Option<Counted>,
 }
 
 /// The functions, their delays taken from where they are kept.

@@ -1,6 +1,5 @@
 //! A run's results: counts and delays, notes for a trace, system calls; and the oracle's verdict.
 
-pub(crate) mod counted;
 pub(crate) mod look;
 pub(crate) mod notes;
 pub(crate) mod oracle;

@@ -7,8 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
+use quiescent_kernel::CpuId;
 use quiescent_kernel::event::{Event, FqsEvent, GpEvent};
-use quiescent_kernel::{CpuId, Seq};
 
 use crate::input::op::SysCallName;
 use crate::record::points::{Point, point};
@@ -34,7 +34,7 @@ pub(crate) enum Level {
 }
 
 /// The content of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Rcu(Event),
     /// A callback was queued; the function's number, and how many there are now.
@@ -59,25 +59,8 @@ pub(crate) enum What {
         state: char,
         next: Option<usize>,
     },
-    IdleEnter,
-    IdleExit,
-    Tick,
-    /// A CPU of `nohz_full` stops its tick, or keeps it, with the cause.
-    TickStop(Option<KeptBy>),
-    Timer {
-        jiffies: u64,
-        function: &'static str,
-    },
-    /// A step of `rcu_barrier`, by its name: about a CPU or none, callbacks and guards that are left, its
-    /// number.
-    Barrier {
-        step: &'static str,
-        whose: Option<CpuId>,
-        remaining: u32,
-        seq: Seq,
-    },
-    SoftirqEntry(Softirq),
-    SoftirqExit(Softirq),
+    /// An event of the machine, as a tracer prints it.
+    Text(String),
     /// A task enters a system call, with this argument; and leaves it.
     SysEnter(SysCallName, u64),
     SysExit(SysCallName),
@@ -93,33 +76,9 @@ impl What {
     }
 }
 
-/// What needs the tick of a CPU that could run without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeptBy {
-    /// Tasks take turns.
-    Sched,
-    /// A grace period has asked.
-    Rcu,
-    /// An expedited one has.
-    RcuExp,
-}
-
-impl KeptBy {
-    /// The words of a trace.
-    pub const fn name(self) -> &'static str {
-        match self {
-            KeptBy::Sched => "SCHED",
-            KeptBy::Rcu => "RCU",
-            KeptBy::RcuExp => "RCU_EXP",
-        }
-    }
-}
-
-/// Soft interrupts, by the number that traces print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Softirq {
-    Timer = 1,
-    Rcu = 9,
+/// What stands for the address of a thing of this CPU: sixteen digits, as a kernel prints them.
+pub(crate) fn address(cpu: CpuId, pos: u64) -> String {
+    format!("{:016x}", 1 << 63 | u64::from(cpu) << 40 | (pos << 4))
 }
 
 /// The notes.
@@ -203,6 +162,13 @@ impl Notes {
     pub fn say(&self, what: What) {
         if self.tracing.get() && (!self.only_calls.get() || what.is_of_calls()) {
             self.lines.borrow_mut().push((self.place.get(), what));
+        }
+    }
+
+    /// The same, with a text of its own.
+    pub fn text(&self, text: impl FnOnce() -> String) {
+        if self.tracing.get() && !self.only_calls.get() {
+            self.say(What::Text(text()));
         }
     }
 

@@ -18,7 +18,7 @@ pub struct FullTicks {
 }
 
 /// A grace period.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GracePeriod {
     /// When it started, in nanoseconds.
     pub start: u64,
@@ -187,7 +187,7 @@ pub struct Stats {
     /// often each number was.
     pub looks: BTreeMap<u64, u64>,
     /// Ticks on CPUs of `nohz_full`; none if there are no such CPUs.
-    pub full: Option<crate::record::stats::FullTicks>,
+    pub full: Option<FullTicks>,
     /// System calls that were entered in it and whose callbacks are followed, in the order of their numbers.
     pub syscalls: Vec<crate::record::syscalls::SysCall>,
     /// Idle states, if the machine has any.
@@ -199,9 +199,7 @@ pub struct Stats {
     pub uncovered_by: Option<String>,
     /// The SRCU domain, if it was used.
     pub srcu: Option<SrcuStats>,
-    /// What the library has counted, on a machine of threads.
-    pub counted: Option<crate::record::counted::Counted>,
-    /// Callbacks that had not been invoked at the end, on a machine of threads.
+    /// Callbacks that had not been invoked at the end.
     pub left: u64,
     /// Violations that the oracle counted. Anything but 0 is a bug.
     pub early: u64,

@@ -86,8 +86,8 @@ pub(crate) fn join(lines: &[(NotePlace, What)]) -> Joined {
     let mut inside: BTreeMap<usize, usize> = BTreeMap::new();
     let mut waiting: BTreeMap<(CpuId, u64), (usize, usize)> = BTreeMap::new();
     for (place, what) in lines {
-        match (*what, place.task) {
-            (What::SysEnter(..), Some(task)) => {
+        match (what, place.task) {
+            (&What::SysEnter(..), Some(task)) => {
                 inside.insert(task, all.calls.len());
                 all.calls.push(JoinedCall {
                     task,
@@ -95,11 +95,11 @@ pub(crate) fn join(lines: &[(NotePlace, What)]) -> Joined {
                     callbacks: Vec::new(),
                 });
             }
-            (What::SysExit(_), Some(task)) => {
+            (&What::SysExit(_), Some(task)) => {
                 inside.remove(&task);
             }
             (
-                What::Queued {
+                &What::Queued {
                     whose, pos, func, ..
                 },
                 task,
@@ -114,7 +114,7 @@ pub(crate) fn join(lines: &[(NotePlace, What)]) -> Joined {
                 waiting.insert((whose, pos), (call, callbacks.len()));
                 callbacks.push((func, None));
             }
-            (What::Invoke { whose, pos, .. }, _) => {
+            (&What::Invoke { whose, pos, .. }, _) => {
                 if let Some((call, index)) = waiting.remove(&(whose, pos)) {
                     all.calls[call].callbacks[index].1 = Some(place.at);
                 }
@@ -165,7 +165,7 @@ mod tests {
             What::SysExit(SysCallName::Close),
         );
         let lines = [
-            (at(1, Some(7)), enter),
+            (at(1, Some(7)), enter.clone()),
             (at(2, Some(7)), queued(0)),
             (at(2, Some(8)), queued(1)), // another task, at the same time
             (interrupt, queued(2)),      // what has interrupted it

@@ -1,5 +1,4 @@
-//! Output of runs: figures for a report, a live view, and a trace as a kernel prints it.
+//! Output of runs: figures for a report, and a trace as a kernel prints it.
 
-pub(crate) mod live;
 pub mod report;
 mod trace;

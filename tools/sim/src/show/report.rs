@@ -16,17 +16,12 @@
 //! ```
 
 mod about;
-mod counted;
-mod full;
 mod idle;
-mod looks;
-mod srcu;
-mod syscalls;
 mod threads;
 
 pub use about::About;
 
-use crate::record::stats::{Stats, Synchronized};
+use crate::record::stats::{Credits, GracePeriod, Stats, Synchronized};
 
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +57,25 @@ impl Figures {
     fn run(&mut self, metric: &'static str, unit: &'static str, value: f64) {
         self.add(About::Run, metric, unit, value);
     }
+
+    /// A mean, or percentiles, of times in nanoseconds; nothing if there are none. The names say the unit.
+    fn times(&mut self, about: &About, mut times: Vec<u64>, wanted: &[(&'static str, usize)]) {
+        times.sort_unstable();
+        for &(metric, share) in wanted.iter().filter(|_| !times.is_empty()) {
+            let ns = match share {
+                MEAN => times.iter().map(|&it| it as f64).sum::<f64>() / times.len() as f64,
+                share => percentile(&times, share) as f64,
+            };
+            match metric.contains("_us") {
+                true => self.add(about.clone(), metric, "us", ns / 1e3),
+                false => self.add(about.clone(), metric, "ms", ns / 1e6),
+            }
+        }
+    }
 }
+
+/// In place of a percentile.
+const MEAN: usize = usize::MAX;
 
 /// CPUs below this number have figures of their own.
 const MOST_CPUS: usize = 64;
@@ -75,13 +88,10 @@ pub fn figures(runs: &[Stats]) -> Vec<Figure> {
         latency(&mut it, stats);
         barriers(&mut it, stats);
         grace_periods(&mut it, stats);
-        match &stats.counted {
-            Some(counted) => counted::add(&mut it, stats, counted),
-            None => totals(&mut it, stats),
-        }
+        totals(&mut it, stats);
         callbacks(&mut it, stats);
         credits(&mut it, stats);
-        syscalls::add(&mut it, stats);
+        syscalls(&mut it, stats);
     }
     threads::add(&mut it, runs);
     for stats in runs {
@@ -96,82 +106,68 @@ fn us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-fn ms(ns: u64) -> f64 {
-    ns as f64 / 1e6
-}
-
 /// The value below which `share` percent of a sorted list lie (nearest rank).
 fn percentile(sorted: &[u64], share: usize) -> u64 {
     let rank = (sorted.len() * share).div_ceil(100).max(1);
     sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
-fn mean(values: &[u64]) -> f64 {
-    values.iter().map(|&it| it as f64).sum::<f64>() / values.len() as f64
-}
-
-fn latencies(stats: &Stats) -> Vec<u64> {
-    let mut all: Vec<u64> = stats.calls.iter().map(|it| it.end - it.start).collect();
-    all.sort_unstable();
-    all
+fn latencies(stats: &Stats) -> impl Iterator<Item = u64> {
+    stats.calls.iter().map(|it| it.end - it.start)
 }
 
 /// All runs together.
 fn pooled(it: &mut Figures, runs: &[Stats]) {
     let mut all: Vec<u64> = runs.iter().flat_map(latencies).collect();
-    if all.is_empty() {
-        return;
-    }
     all.sort_unstable();
-    it.0.push(Figure {
-        about: About::Run,
-        metric: "latency_us",
-        unit: "us",
-        values: all.iter().map(|&ns| us(ns)).collect(),
-    });
-    it.run("latency_us_pooled_mean", "us", mean(&all) / 1e3);
-    it.run("latency_us_pooled_p99", "us", us(percentile(&all, 99)));
+    for &ns in &all {
+        it.run("latency_us", "us", us(ns));
+    }
+    let pooled = [
+        ("latency_us_pooled_mean", MEAN),
+        ("latency_us_pooled_p99", 99),
+    ];
+    it.times(&About::Run, all, &pooled);
 }
 
 fn latency(it: &mut Figures, stats: &Stats) {
-    let all = latencies(stats);
-    let (Some(&min), Some(&max)) = (all.first(), all.last()) else {
-        return;
-    };
-    it.run("calls", "calls", all.len() as f64);
-    it.run("latency_us_mean", "us", mean(&all) / 1e3);
-    it.run("latency_us_min", "us", us(min));
-    it.run("latency_us_p50", "us", us(percentile(&all, 50)));
-    it.run("latency_us_p99", "us", us(percentile(&all, 99)));
-    it.run("latency_us_max", "us", us(max));
-    let waits: Vec<u32> = stats
-        .calls
-        .iter()
-        .filter_map(|call| waits(stats, call))
-        .collect();
-    if waits.is_empty() {
+    if stats.calls.is_empty() {
         return;
     }
+    it.run("calls", "calls", stats.calls.len() as f64);
+    let all = [
+        ("latency_us_mean", MEAN),
+        ("latency_us_min", 0),
+        ("latency_us_p50", 50),
+        ("latency_us_p99", 99),
+        ("latency_us_max", 100),
+    ];
+    it.times(&About::Run, latencies(stats).collect(), &all);
+    let waits = stats.calls.iter().filter_map(|call| waits(stats, call));
+    let waits: Vec<u32> = waits.collect();
     let share = |of: fn(u32) -> bool| {
         let those = waits.iter().filter(|it| of(**it)).count();
         100.0 * those as f64 / waits.len() as f64
     };
-    it.run("one_wait_pct", "%", share(|it| it <= 1));
-    it.run("two_wait_pct", "%", share(|it| it == 2));
-    it.run("more_waits_pct", "%", share(|it| it > 2));
+    if !waits.is_empty() {
+        it.run("one_wait_pct", "%", share(|it| it <= 1));
+        it.run("two_wait_pct", "%", share(|it| it == 2));
+        it.run("more_waits_pct", "%", share(|it| it > 2));
+    }
 }
 
 /// Calls of `rcu_barrier`.
 fn barriers(it: &mut Figures, stats: &Stats) {
-    let mut all: Vec<u64> = stats.barriers.iter().map(|it| it.1 - it.0).collect();
-    if all.is_empty() {
-        return;
+    let all: Vec<u64> = stats.barriers.iter().map(|it| it.1 - it.0).collect();
+    if !all.is_empty() {
+        it.run("barriers", "calls", all.len() as f64);
     }
-    all.sort_unstable();
-    it.run("barriers", "calls", all.len() as f64);
-    it.run("barrier_ms_mean", "ms", mean(&all) / 1e6);
-    it.run("barrier_ms_p99", "ms", ms(percentile(&all, 99)));
-    it.run("barrier_ms_max", "ms", ms(percentile(&all, 100)));
+    let wanted = [
+        ("barrier_ms_mean", MEAN),
+        ("barrier_ms_p99", 99),
+        ("barrier_ms_max", 100),
+    ];
+    it.times(&About::Run, all, &wanted);
 }
 
 /// Scans of the grace period that a call ended with: the last one that began after the call and ended before
@@ -182,6 +178,10 @@ fn waits(stats: &Stats, call: &Synchronized) -> Option<u32> {
     (gp.start >= call.start).then_some(gp.scans)
 }
 
+fn lengths(gps: &[GracePeriod]) -> Vec<u64> {
+    gps.iter().map(|gp| gp.end - gp.start).collect()
+}
+
 fn grace_periods(it: &mut Figures, stats: &Stats) {
     let gps = &stats.grace_periods;
     let n = gps.len() as f64;
@@ -190,10 +190,8 @@ fn grace_periods(it: &mut Figures, stats: &Stats) {
     if gps.is_empty() {
         return;
     }
-    let mut lengths: Vec<u64> = gps.iter().map(|gp| gp.end - gp.start).collect();
-    lengths.sort_unstable();
-    it.run("gp_duration_ms_mean", "ms", mean(&lengths) / 1e6);
-    it.run("gp_duration_ms_p99", "ms", ms(percentile(&lengths, 99)));
+    let wanted = [("gp_duration_ms_mean", MEAN), ("gp_duration_ms_p99", 99)];
+    it.times(&About::Run, lengths(gps), &wanted);
     let scans = gps.iter().map(|gp| u64::from(gp.scans)).sum::<u64>();
     it.run("scans_per_gp", "scans", scans as f64 / n);
     let once = gps.iter().filter(|gp| gp.scans <= 1).count();
@@ -212,9 +210,76 @@ fn totals(it: &mut Figures, stats: &Stats) {
     it.run("rcu_cpu_us_per_s", "us/s", rcu);
     let worst = stats.interruptions.iter().max().copied();
     it.run("interruption_us_max", "us", us(worst.unwrap_or(0)));
-    looks::add(it, stats);
-    srcu::add(it, stats);
-    full::add(it, stats);
+    looks(it, stats);
+    srcu(it, stats);
+    if let Some(full) = &stats.full {
+        it.run("nohz_full_ticks_per_s", "1/s", per_s(full.ticks));
+        it.run("nohz_full_ticks_sched", "ticks", full.sched as f64);
+        it.run("nohz_full_ticks_rcu", "ticks", full.rcu as f64);
+        it.run("nohz_full_ticks_rcu_exp", "ticks", full.rcu_exp as f64);
+    }
+}
+
+/// How often idle CPUs checked callbacks that they owed: the effect of `RCU_FAST_NO_HZ`. A machine on which
+/// no idle CPU ever owed any has no such figures.
+fn looks(it: &mut Figures, stats: &Stats) {
+    let (least, most) = (stats.looks.first_key_value(), stats.looks.last_key_value());
+    if let Some(((least, _), (most, _))) = least.zip(most) {
+        let times: u64 = stats.looks.values().sum();
+        it.run("idle_looks_per_s", "1/s", times as f64 / stats.seconds());
+        it.run("idle_look_ticks_min", "ticks", *least as f64);
+        it.run("idle_look_ticks_max", "ticks", *most as f64);
+    }
+}
+
+/// Grace periods of SRCU, and the calls that waited for them; nothing where no task used the domain.
+fn srcu(it: &mut Figures, stats: &Stats) {
+    let Some(srcu) = &stats.srcu else { return };
+    let n = srcu.grace_periods.len() as f64;
+    it.run("srcu_grace_periods", "grace_periods", n);
+    let wakeups = srcu.reader_wakeups as f64 / stats.seconds();
+    it.run("srcu_reader_wakeups_per_s", "1/s", wakeups);
+    if n > 0.0 {
+        let scans = srcu.grace_periods.iter().map(|gp| u64::from(gp.scans));
+        it.run("srcu_scans_per_gp", "scans", scans.sum::<u64>() as f64 / n);
+    }
+    let wanted = [
+        ("srcu_gp_duration_ms_mean", MEAN),
+        ("srcu_gp_duration_ms_p99", 99),
+    ];
+    it.times(&About::Run, lengths(&srcu.grace_periods), &wanted);
+    let calls: Vec<u64> = srcu.calls.iter().map(|it| it.1 - it.0).collect();
+    if !calls.is_empty() {
+        it.run("srcu_calls", "calls", calls.len() as f64);
+    }
+    let wanted = [
+        ("srcu_latency_us_mean", MEAN),
+        ("srcu_latency_us_p50", 50),
+        ("srcu_latency_us_p99", 99),
+        ("srcu_latency_us_max", 100),
+    ];
+    it.times(&About::Run, calls, &wanted);
+}
+
+/// Objects given back by system calls, and the time until they were freed: from the call until the last of
+/// its callbacks has been invoked. A call that queued none frees nothing later. A run in which no task states
+/// its calls has no such figures.
+fn syscalls(it: &mut Figures, stats: &Stats) {
+    let all = &stats.syscalls;
+    if all.is_empty() {
+        return;
+    }
+    it.run("syscalls_per_s", "1/s", all.len() as f64 / stats.seconds());
+    let freed: Vec<u64> = all.iter().filter_map(|it| it.freed_after()).collect();
+    let owe = all.iter().filter(|it| !it.callbacks.is_empty());
+    let owe = owe.count().max(1) as f64;
+    it.run("syscalls_freed_pct", "%", 100.0 * freed.len() as f64 / owe);
+    let wanted = [
+        ("freed_after_ms_p50", 50),
+        ("freed_after_ms_p99", 99),
+        ("freed_after_ms_max", 100),
+    ];
+    it.times(&About::Run, freed, &wanted);
 }
 
 /// What each figure is; `quiescent sim --help-metrics` prints it.
@@ -226,9 +291,7 @@ const WAKES: &str = "wakeme_after_rcu";
 fn callbacks(it: &mut Figures, stats: &Stats) {
     let own = || stats.funcs.iter().filter(|it| it.name != WAKES);
     let executed: u64 = stats.funcs.iter().map(|it| it.invoked).sum();
-    if stats.counted.is_none() {
-        it.run("batches", "batches", stats.totals.batches as f64);
-    }
+    it.run("batches", "batches", stats.totals.batches as f64);
     if stats.totals.batches > 0 {
         let each = executed as f64 / stats.totals.batches as f64;
         it.run("callbacks_per_batch", "callbacks", each);
@@ -238,37 +301,27 @@ fn callbacks(it: &mut Figures, stats: &Stats) {
     let held = stats.held.area as f64 / 1e9 / stats.seconds();
     it.run("held_bytes_mean", "bytes", held);
     let delays = own().flat_map(|it| it.delays.iter().copied()).collect();
-    delay(it, &About::Run, delays);
+    it.times(&About::Run, delays, &DELAYS);
 }
 
-fn delay(it: &mut Figures, about: &About, mut delays: Vec<u64>) {
-    if delays.is_empty() {
-        return;
-    }
-    delays.sort_unstable();
-    for (metric, share) in [
-        ("delay_ms_p50", 50),
-        ("delay_ms_p99", 99),
-        ("delay_ms_max", 100),
-    ] {
-        it.add(about.clone(), metric, "ms", ms(percentile(&delays, share)));
-    }
-    it.add(about.clone(), "delay_ms_mean", "ms", mean(&delays) / 1e6);
-}
+const DELAYS: [(&str, usize); 4] = [
+    ("delay_ms_p50", 50),
+    ("delay_ms_p99", 99),
+    ("delay_ms_max", 100),
+    ("delay_ms_mean", MEAN),
+];
 
 fn functions(it: &mut Figures, stats: &Stats) {
     for func in &stats.funcs {
         let about = About::Function(func.name.clone());
         it.add(about.clone(), "queued", "callbacks", func.queued as f64);
         it.add(about.clone(), "executed", "callbacks", func.invoked as f64);
-        delay(it, &about, func.delays.clone());
+        it.times(&about, func.delays.clone(), &DELAYS);
     }
 }
 
 fn credits(it: &mut Figures, stats: &Stats) {
-    let sum = |of: fn(&crate::record::stats::Credits) -> u64| {
-        stats.credits.iter().map(of).sum::<u64>() as f64
-    };
+    let sum = |of: fn(&Credits) -> u64| stats.credits.iter().map(of).sum::<u64>() as f64;
     let (scan, own, early) = (sum(|it| it.scan), sum(|it| it.own), sum(|it| it.early));
     let all = scan + own + early;
     if all > 0.0 {

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use quiescent_kernel::event::{CallbackEvent, Event};
 
 use crate::kernel::machine::Machine;
-use crate::record::notes::{Level, NotePlace, Softirq, What};
+use crate::record::notes::{Level, NotePlace, What, address};
 
 /// The kernel's threads have numbers from here on, as the grace-period thread of a kernel has.
 const FIRST_PID: usize = 15;
@@ -37,17 +37,17 @@ impl Machine {
     /// From now on every event is kept, for [`write_trace`](Machine::write_trace). That takes memory: about a
     /// hundred bytes an event.
     pub fn keep_trace(&mut self) {
-        self.rcu.observed.notes.trace();
+        self.rcu.notes().trace();
     }
 
     /// From now on system calls and callbacks are kept, and nothing else.
     pub(crate) fn keep_calls(&mut self) {
-        self.rcu.observed.notes.trace_calls();
+        self.rcu.notes().trace_calls();
     }
 
     /// What was kept.
     pub(crate) fn kept(&self) -> std::cell::Ref<'_, Vec<(NotePlace, What)>> {
-        self.rcu.observed.notes.lines()
+        self.rcu.notes().lines()
     }
 
     /// The events that were kept, as a kernel's tracer prints them.
@@ -68,7 +68,7 @@ impl Machine {
     /// # Errors
     /// If `out` cannot be written to.
     pub fn write_trace(&self, out: &mut impl Write) -> io::Result<()> {
-        let lines = self.rcu.observed.notes.lines();
+        let lines = self.rcu.notes().lines();
         let (n, cpus) = (lines.len(), self.options.cpus);
         write!(
             out,
@@ -76,7 +76,7 @@ impl Machine {
         )?;
         for (place, what) in lines.iter() {
             self.trace_place(out, *place)?;
-            self.trace_what(out, *place, *what)?;
+            self.trace_what(out, *place, what)?;
         }
         out.flush()
     }
@@ -107,9 +107,9 @@ impl Machine {
         )
     }
 
-    fn trace_what(&self, out: &mut impl Write, place: NotePlace, what: What) -> io::Result<()> {
+    fn trace_what(&self, out: &mut impl Write, place: NotePlace, what: &What) -> io::Result<()> {
         let cpu = place.cpu;
-        match what {
+        match *what {
             What::Rcu(event) => self.rcu_event(out, &event),
             What::Queued {
                 whose,
@@ -148,37 +148,7 @@ impl Machine {
                      next_comm={next} next_pid={next_pid} next_prio=120"
                 )
             }
-            What::IdleEnter => writeln!(out, "cpu_idle: state=1 cpu_id={cpu}"),
-            What::IdleExit => writeln!(out, "cpu_idle: state=4294967295 cpu_id={cpu}"),
-            What::Tick => writeln!(
-                out,
-                "hrtimer_expire_entry: hrtimer={} function=tick_nohz_handler now={}",
-                address(cpu, 0),
-                place.at
-            ),
-            What::TickStop(None) => writeln!(out, "tick_stop: success=1 dependency=NONE"),
-            What::TickStop(Some(by)) => {
-                writeln!(out, "tick_stop: success=0 dependency={}", by.name())
-            }
-            What::Timer { jiffies, function } => writeln!(
-                out,
-                "timer_expire_entry: timer={} function={function} now={jiffies} baseclk={jiffies}",
-                address(cpu, 1)
-            ),
-            What::Barrier {
-                step,
-                whose,
-                remaining,
-                seq,
-            } => {
-                let (whose, seq) = (whose.map_or(-1, i64::from), seq.raw());
-                writeln!(
-                    out,
-                    "rcu_barrier: rcu_preempt {step} cpu {whose} remaining {remaining} # {seq}"
-                )
-            }
-            What::SoftirqEntry(which) => writeln!(out, "softirq_entry: {}", vector(which)),
-            What::SoftirqExit(which) => writeln!(out, "softirq_exit: {}", vector(which)),
+            What::Text(ref text) => writeln!(out, "{text}"),
             What::SysEnter(name, argument) => {
                 let number = name.number();
                 writeln!(out, "sys_enter: NR {number} ({argument:x}, 0, 0, 0, 0, 0)")
@@ -207,17 +177,5 @@ impl Machine {
             }
             None => (format!("swapper/{cpu}"), 0),
         }
-    }
-}
-
-/// What stands for the address of a thing of this CPU: sixteen digits, as a kernel prints them.
-fn address(cpu: u32, pos: u64) -> String {
-    format!("{:016x}", 1 << 63 | u64::from(cpu) << 40 | (pos << 4))
-}
-
-fn vector(which: Softirq) -> &'static str {
-    match which {
-        Softirq::Timer => "vec=1 [action=TIMER]",
-        Softirq::Rcu => "vec=9 [action=RCU]",
     }
 }

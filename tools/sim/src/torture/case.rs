@@ -137,11 +137,6 @@ impl Case {
         let mut options = Options::kernel_6_12(1, 1000);
         let sets: Vec<(&str, &str)> = parsed.machine.iter().map(|(k, v)| (&**k, &**v)).collect();
         settings::apply(&mut options, &sets)?;
-        if let Some((key, _)) = sets.iter().find(|(key, _)| !settings::is_of(key, &options)) {
-            return Err(Error::Machine(format!(
-                "{file}: a machine of this kind has no `{key}`: leave it out"
-            )));
-        }
         let cpus = options.cpus;
         if let Some(actor) = parsed
             .actors

@@ -132,7 +132,7 @@ pub fn run(case: &Case, tally: bool) -> Outcome {
     if let Some(machine) = machine {
         outcome.states = machine.states().clone();
         outcome.points = machine.reached();
-        outcome.counts = counts(&machine);
+        outcome.counts = machine.counts();
     }
     outcome
 }
@@ -189,37 +189,6 @@ fn pass(machine: &mut Machine, until: u64) -> bool {
             return over;
         }
     }
-}
-
-fn counts(machine: &Machine) -> BTreeMap<&'static str, u64> {
-    let stats = machine.stats();
-    let invoked = stats.funcs.iter().map(|func| func.invoked);
-    let scans = stats.grace_periods.iter().map(|gp| u64::from(gp.scans));
-    let srcu = machine.srcu_stats().unwrap_or_default();
-    BTreeMap::from([
-        ("grace_periods", stats.grace_periods.len() as u64),
-        ("expedited", machine.expedited()),
-        ("looked_at", machine.looked()),
-        ("spanned", machine.spanned()),
-        ("scans", scans.sum()),
-        ("calls", stats.calls.len() as u64),
-        ("latched", machine.latched()),
-        ("callbacks", invoked.sum()),
-        ("barriers", machine.barriers()),
-        ("srcu_grace_periods", srcu.grace_periods.len() as u64),
-        ("srcu_spanned", srcu.spanned),
-        ("srcu_turns", srcu.turns),
-        ("srcu_calls", srcu.calls.len() as u64),
-        ("srcu_reader_wakeups", srcu.reader_wakeups),
-        ("preempted_readers", machine.preempted()),
-        ("departures", machine.departures()),
-        ("toggles", machine.toggles()),
-        ("shrunk", machine.shrunk()),
-        ("ksoftirqd_wakeups", stats.wakeups_of("ksoftirqd")),
-        ("faults", machine.faults()),
-        ("events", machine.events()),
-        ("virtual_ms", machine.now() / 1_000_000),
-    ])
 }
 
 #[cfg(test)]

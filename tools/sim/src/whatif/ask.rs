@@ -32,9 +32,11 @@ pub struct Answer {
     pub request: Request,
     /// The machine as recorded, and with the change.
     pub machines: [Options; 2],
-    /// Settings that the trace tells, and those that were chosen because they fit.
+    /// Settings that were given, those that the trace tells, and [`Fit::chosen`].
+    pub given: Vec<&'static str>,
+    /// See `given`.
     pub inferred: Vec<&'static str>,
-    /// See [`Fit::chosen`].
+    /// See `given`.
     pub fitted: Vec<&'static str>,
     /// The number of times that the window was replayed.
     pub times: u64,
@@ -42,8 +44,6 @@ pub struct Answer {
     pub fed: Fed,
     /// The figures.
     pub lines: Vec<Line>,
-    /// Lengths of grace periods in order, in milliseconds: recorded, model as recorded, with the change.
-    pub gps: [Vec<f64>; 3],
     /// Threads came to the end of their input before the window did, and got what they did in it again.
     pub again: bool,
     /// Who ran out of trace even so, as recorded or with the change: no figure of that run is known.
@@ -88,8 +88,7 @@ pub struct Fed {
 }
 
 /// Settings that are the trace's, and why another value makes no sense.
-const FIXED: [(&str, &str); 4] = [
-    ("machine", "a trace is one of a kernel; leave it out"),
+const FIXED: [(&str, &str); 3] = [
     (
         "cpus",
         "threads and callbacks are where they were recorded; leave it out",
@@ -137,6 +136,28 @@ pub fn check(request: &Request) -> Result<(), Error> {
     Ok(())
 }
 
+impl Trace {
+    /// The machine as far as the trace tells it, with these settings, and the keys of those.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for impossible settings.
+    pub fn with(
+        &self,
+        seed: u64,
+        sets: &[(&str, &str)],
+    ) -> Result<(Options, Vec<&'static str>), Error> {
+        let mut machine = self.options();
+        machine.seed = seed;
+        settings::apply(&mut machine, sets).map_err(usage)?;
+        let given = sets.iter().filter_map(|it| settings::find(it.0));
+        let mut given: Vec<&str> = given.map(|it| it.key).collect();
+        if given.contains(&"rcu") {
+            given.extend(["rcu_nocbs", "rcu_lazy"]);
+        }
+        Ok((machine, given))
+    }
+}
+
 /// Replays the trace. None if it was stopped.
 ///
 /// # Errors
@@ -148,9 +169,7 @@ pub fn ask(
 ) -> Result<Option<Answer>, Error> {
     let was = assignments("--as", &request.was)?;
     let set = assignments("--set", &request.set)?;
-    let mut base = trace.options();
-    base.seed = request.seed;
-    settings::apply(&mut base, &was).map_err(usage)?;
+    let (base, given) = trace.with(request.seed, &was)?;
     let change = |machine: &Options| {
         let mut changed = machine.clone();
         settings::apply(&mut changed, &set).map_err(usage)?;
@@ -165,7 +184,6 @@ pub fn ask(
     trace.check_amount(file, &base, Feed::of(1), remedy)?;
     let remedy = "give a smaller --repeat, or record for longer";
     trace.check_amount(file, &base, Feed::of(times), remedy)?;
-    let given = keys(&request.was);
     let bar = control.progress;
     let step = || {
         bar.advance(1);
@@ -185,13 +203,7 @@ pub fn ask(
         return Err(Error::Usage(why));
     }
     bar.begin("model: change", 2 * slices(trace, times));
-    let Some(Both {
-        before,
-        after,
-        feed,
-        ran_out,
-    }) = both(trace, &machines, times, step)
-    else {
+    let Some((before, after, feed, ran_out)) = both(trace, &machines, times, step) else {
         return Ok(None);
     };
     let mut lines = lines(trace, &before, &after);
@@ -215,6 +227,7 @@ pub fn ask(
             .filter(|it| !given.contains(it))
             .collect(),
         fitted: fit.chosen,
+        given,
         times,
         fed: Fed {
             seconds: trace.recorded.window.seconds(),
@@ -225,7 +238,6 @@ pub fn ask(
             waits: trace.waits(Awaited::GracePeriod).0 + trace.waits(Awaited::Expedited).0,
             barriers: trace.waits(Awaited::Callbacks).0,
         },
-        gps: [recorded_gps(trace), lengths(&before), lengths(&after)],
         machines,
         lines,
         again: feed != Feed::of(times),
@@ -237,14 +249,8 @@ pub fn ask(
     Ok(Some(answer))
 }
 
-/// The machine as recorded, and with the change.
-struct Both {
-    before: Stats,
-    after: Stats,
-    /// What they were fed.
-    feed: Feed,
-    ran_out: Option<RanOut>,
-}
+/// The machine as recorded, and with the change; what both were fed, and who ran out of it.
+type Both = (Stats, Stats, Feed, Option<RanOut>);
 
 /// The length of a run, in seconds.
 fn length(trace: &Trace, times: u64) -> f64 {
@@ -264,19 +270,12 @@ fn both(
         let ran_out = [(&before, false), (&after, true)]
             .into_iter()
             .find_map(|(stats, with)| RanOut::of(stats, with, length(trace, times)));
-        Some(Both {
-            before,
-            after,
-            feed,
-            ran_out,
-        })
+        Some((before, after, feed, ran_out))
     };
     let first = run(Feed::of(times))?;
-    let lacks = first
-        .ran_out
-        .as_ref()
-        .map(|it| it.seconds / length(trace, times));
-    let more = lacks.and_then(|it| first.feed.more(it));
+    let lacks = first.3.as_ref();
+    let lacks = lacks.map(|it| it.seconds / length(trace, times));
+    let more = lacks.and_then(|it| first.2.more(it));
     match more.filter(|it| trace.amount(&machines[1], *it).events <= MOST_EVENTS) {
         Some(feed) => run(feed),
         None => Some(first),
@@ -348,22 +347,6 @@ impl RanOut {
     }
 }
 
-fn lengths(stats: &Stats) -> Vec<f64> {
-    let all = stats.grace_periods.iter();
-    sorted(all.map(|it| (it.end - it.start) as f64 / 1e6).collect())
-}
-
-fn recorded_gps(trace: &Trace) -> Vec<f64> {
-    let all = trace.figures.gps.iter();
-    let ended = all.filter_map(|it| Some((it.end_ns? - it.start_ns) as f64 / 1e6));
-    sorted(ended.collect())
-}
-
-fn sorted(mut all: Vec<f64>) -> Vec<f64> {
-    all.sort_by(f64::total_cmp);
-    all
-}
-
 impl Answer {
     /// Figures that decide and are too far off: the change is not to be trusted.
     pub fn misfits(&self) -> impl Iterator<Item = &Line> {
@@ -396,22 +379,15 @@ impl Answer {
     /// In one line: what the trace is, and what of it was fed.
     pub fn about(&self) -> String {
         let it = &self.fed;
-        let barriers = match it.barriers {
-            0 => String::new(),
-            n => format!(", {n} calls of rcu_barrier"),
-        };
         let mut text = format!(
             "{}: {} CPUs at {} ticks a second, {:.1} s; {} threads, {} callbacks, {} waits for a grace \
-             period{} are fed to the model",
-            self.request.file,
-            it.cpus,
-            it.hz,
-            it.seconds,
-            it.threads,
-            it.callbacks,
-            it.waits,
-            barriers
+             period",
+            self.request.file, it.cpus, it.hz, it.seconds, it.threads, it.callbacks, it.waits
         );
+        if it.barriers > 0 {
+            text += &format!(", {} calls of rcu_barrier", it.barriers);
+        }
+        text += " are fed to the model";
         if self.times > 1 {
             text += &format!(", {} times over", self.times);
         }
@@ -420,21 +396,12 @@ impl Answer {
 
     /// The settings of the machine as recorded, and where each is from.
     pub fn settings(&self) -> Vec<Origin> {
-        let given = keys(&self.request.was);
-        origins(&self.machines[0], &given, &self.fitted, &self.inferred)
+        origins(&self.machines[0], &self.given, &self.fitted, &self.inferred)
     }
 }
 
 /// A setting, its value, and where that is from: `given`, `fitted`, `trace` or `default`.
 pub type Origin = (&'static str, String, &'static str);
-
-/// The settings that `key=value` name.
-fn keys(sets: &[String]) -> Vec<&'static str> {
-    let keys = sets
-        .iter()
-        .filter_map(|it| settings::find(it.split('=').next()?.trim()));
-    keys.map(|it| it.key).collect()
-}
 
 /// The settings of a recorded machine that matter most, those that are given, and where each is from.
 pub fn origins(

@@ -27,7 +27,7 @@ mod residents;
 mod ticks;
 mod waits;
 
-pub use again::period;
+pub use again::{again, period};
 pub use waits::{Awaited, Driven, Waited};
 
 use std::collections::HashMap;
@@ -70,6 +70,19 @@ pub struct Run {
     pub deferred: bool,
     /// What it does then.
     pub steps: Vec<Step>,
+}
+
+impl Run {
+    /// One without a wake-up in the trace, whose steps are to come.
+    fn unseen(at: u64, cpu: CpuId) -> Run {
+        Run {
+            at,
+            cpu,
+            counted: false,
+            deferred: false,
+            steps: Vec::new(),
+        }
+    }
 }
 
 /// A thread.
@@ -303,11 +316,9 @@ impl Follow {
         }
         now.since = time;
         life.runs.push(Run {
-            at,
-            cpu,
             counted: !new,
             deferred,
-            steps: Vec::new(),
+            ..Run::unseen(at, cpu)
         });
     }
 
@@ -316,13 +327,7 @@ impl Follow {
         let (now, life) = self.meet(who);
         let asleep = std::mem::take(&mut now.asleep);
         if now.waits.is_none() && (asleep || life.runs.is_empty()) {
-            life.runs.push(Run {
-                at: time,
-                cpu,
-                counted: false,
-                deferred: false,
-                steps: Vec::new(),
-            });
+            life.runs.push(Run::unseen(time, cpu));
         }
         (now.since, now.running) = (time, true);
         self.came_back(who.1, time);
@@ -363,11 +368,8 @@ impl Follow {
             busy(life, time.saturating_sub(now.since));
         } else {
             life.runs.push(Run {
-                at: time.saturating_sub(LEAD),
-                cpu,
-                counted: false,
-                deferred: false,
                 steps: vec![Step::Busy(LEAD.min(time))],
+                ..Run::unseen(time.saturating_sub(LEAD), cpu)
             });
         }
         now.since = time;

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use quiescent_kernel::CpuId;
 use quiescent_trace::Recorded;
 
-use super::doings::{Awaited, DRIVER, Doings, Driven, Life, Run, Step, period};
+use super::doings::{Awaited, DRIVER, Doings, Driven, Life, Run, Step, again, period};
 use crate::input::op::{Op, Work};
 use crate::input::options::Options;
 use crate::kernel::machine::Machine;
@@ -266,30 +266,20 @@ pub(super) fn place(
     driver: Option<&Driven>,
     times: u64,
 ) {
-    let (start, period) = (recorded.window.start_ns, period(recorded));
     let threads = recorded.placements.iter().map(|(name, places)| {
         let places = places.iter().map(|it| (it.time_ns, it.cpu));
         (&**name, places.collect())
     });
     let driver = driver.map(|it| (DRIVER, it.clone()));
     for (name, places) in threads.chain(driver) {
-        let known = places
-            .into_iter()
-            .map(|(at, cpu): (u64, CpuId)| (at.saturating_sub(AHEAD), cpu));
-        let mut all: Vec<(u64, CpuId)> = known.collect();
+        let known = places.into_iter();
+        let known = known.map(|(at, cpu): (u64, CpuId)| (cpu, at.saturating_sub(AHEAD)));
+        let mut all: Vec<(CpuId, u64)> = known.collect();
         if times > 1 {
-            let inside: Vec<_> = all
-                .iter()
-                .filter(|it| (start..start + period).contains(&it.0))
-                .copied()
-                .collect();
-            all.retain(|it| it.0 < start + period);
-            for n in 1..times {
-                all.extend(inside.iter().map(|it| (it.0 + n * period, it.1)));
-            }
+            again(&mut all, recorded, times);
         }
-        all.dedup_by_key(|it| it.1);
-        machine.place(name, all);
+        all.dedup_by_key(|it| it.0);
+        machine.place(name, all.into_iter().map(|(cpu, at)| (at, cpu)).collect());
     }
 }
 

@@ -5,6 +5,7 @@
 use quiescent_trace::{Role, role};
 
 use super::doings::Awaited;
+use super::replay::Pair;
 use super::{BAD_FIT, Trace};
 use crate::base::mean::mean;
 use crate::record::stats::Stats;
@@ -101,112 +102,8 @@ const NOTHING: f64 = 0.005;
 /// By so much two records of one machine differ, however many events they count.
 pub const SMALL: f64 = 0.05;
 
-/// Figures of a run that have names.
-#[derive(Clone, Copy, Debug, Default)]
-struct Of {
-    wakeups: f64,
-    preempt: f64,
-    rcuog: f64,
-    rcuop: f64,
-    others: f64,
-    gps: f64,
-    idle_ticks: f64,
-    entries: f64,
-    delay_p50: f64,
-    scans: f64,
-    gp_ms: f64,
-    exp_gps: f64,
-    synchronize: WaitTimes,
-    synchronize_expedited: WaitTimes,
-    barrier: WaitTimes,
-}
-
-/// Waits of one kind: how many a second, and how long.
-#[derive(Clone, Copy, Debug, Default)]
-struct WaitTimes {
-    rate: f64,
-    ms: f64,
-}
-
-impl Of {
-    fn model(stats: &Stats) -> Of {
-        let rate = |count: u64| count as f64 / stats.seconds();
-        let of = |wanted: fn(Role) -> bool| {
-            let those = stats.wakeups.iter().filter(|it| wanted(role(&it.0)));
-            rate(those.map(|it| it.1).sum())
-        };
-        let (preempt, rcuog, rcuop) = (
-            of(|it| it == Role::GracePeriods),
-            of(|it| it == Role::OffloadGroup),
-            of(|it| it == Role::OffloadInvoker),
-        );
-        let others = of(|it| matches!(it, Role::Other | Role::OtherRcu));
-        let gps = &stats.grace_periods;
-        let waits = |all: &[(u64, u64)]| WaitTimes {
-            rate: rate(all.len() as u64),
-            ms: mean(all.iter().map(|it| (it.1 - it.0) as f64 / 1e6)),
-        };
-        let of_calls = |expedited| {
-            let those = stats.calls.iter().filter(|it| it.expedited == expedited);
-            waits(&those.map(|it| (it.start, it.end)).collect::<Vec<_>>())
-        };
-        Of {
-            wakeups: preempt + rcuog + rcuop + others,
-            preempt,
-            rcuog,
-            rcuop,
-            others,
-            gps: rate(gps.len() as u64),
-            idle_ticks: rate(stats.totals.idle_ticks),
-            entries: rate(stats.totals.idle_entries),
-            delay_p50: median_delay(stats),
-            scans: mean(gps.iter().map(|it| f64::from(it.scans))),
-            gp_ms: mean(gps.iter().map(|it| (it.end - it.start) as f64 / 1e6)),
-            exp_gps: rate(stats.totals.expedited),
-            synchronize: of_calls(false),
-            synchronize_expedited: of_calls(true),
-            barrier: waits(&stats.barriers),
-        }
-    }
-
-    fn kernel(trace: &Trace) -> Of {
-        let figures = &trace.figures;
-        let rate = |count: u64| figures.per_second(count);
-        let of = |wanted: fn(Role) -> bool| {
-            let those = figures.wakeups.iter().filter(|it| wanted(role(it.0)));
-            rate(those.map(|it| it.1).sum())
-        };
-        let ended = || figures.gps.iter().filter(|it| it.end_ns.is_some());
-        let waits = |what| {
-            let (count, ms) = trace.waits(what);
-            let rate = rate(count as u64);
-            WaitTimes { rate, ms }
-        };
-        Of {
-            wakeups: rate(figures.total_wakeups()),
-            preempt: of(|it| it == Role::GracePeriods),
-            rcuog: of(|it| it == Role::OffloadGroup),
-            rcuop: of(|it| it == Role::OffloadInvoker),
-            others: of(|it| matches!(it, Role::Other | Role::OtherRcu)),
-            gps: rate(figures.grace_periods),
-            idle_ticks: rate(figures.total_ticks_on_idle()),
-            entries: rate(figures.total_idle_entries()),
-            delay_p50: figures
-                .callback_delay
-                .as_ref()
-                .map_or(0.0, |it| it.p50 as f64 / 1e6),
-            scans: mean(ended().map(|it| f64::from(it.scans))),
-            gp_ms: figures.gp_duration.as_ref().map_or(0.0, |it| it.mean / 1e6),
-            exp_gps: rate(trace.expedited() as u64),
-            synchronize: waits(Awaited::GracePeriod),
-            synchronize_expedited: waits(Awaited::Expedited),
-            barrier: waits(Awaited::Callbacks),
-        }
-    }
-}
-
-/// What a line is about: its name, its unit, whether it decides, whether it is a rate, and how it is taken.
-type LineSpec = (&'static str, &'static str, bool, bool, fn(&Of) -> f64);
+/// A line: its name, its unit, whether it decides.
+type LineSpec = (&'static str, &'static str, bool);
 
 /// The figures that are means of waits: for a grace period, an expedited one, all callbacks.
 pub const MEAN_WAITS: [&str; 3] = [
@@ -216,42 +113,134 @@ pub const MEAN_WAITS: [&str; 3] = [
 ];
 
 const LINES: [LineSpec; 18] = [
-    ("wakeups_per_s", "1/s", true, true, |it| it.wakeups),
-    ("grace_periods_per_s", "1/s", true, true, |it| it.gps),
-    ("idle_ticks_per_s", "1/s", true, true, |it| it.idle_ticks),
-    ("idle_entries_per_s", "1/s", false, true, |it| it.entries),
-    ("wakeups_per_s rcu_preempt", "1/s", false, true, |it| {
-        it.preempt
-    }),
-    ("wakeups_per_s rcuog", "1/s", false, true, |it| it.rcuog),
-    ("wakeups_per_s rcuop", "1/s", false, true, |it| it.rcuop),
-    ("wakeups_per_s others", "1/s", false, true, |it| it.others),
-    ("delay_ms_p50", "ms", false, false, |it| it.delay_p50),
-    ("scans_per_gp", "scans", false, false, |it| it.scans),
-    ("gp_duration_ms_mean", "ms", false, false, |it| it.gp_ms),
-    ("synchronize_per_s", "1/s", false, true, |it| {
-        it.synchronize.rate
-    }),
-    ("synchronize_ms_mean", "ms", false, false, |it| {
-        it.synchronize.ms
-    }),
-    ("expedited_gps_per_s", "1/s", false, true, |it| it.exp_gps),
-    ("synchronize_expedited_per_s", "1/s", false, true, |it| {
-        it.synchronize_expedited.rate
-    }),
-    ("synchronize_expedited_ms_mean", "ms", false, false, |it| {
-        it.synchronize_expedited.ms
-    }),
-    ("barriers_per_s", "1/s", false, true, |it| it.barrier.rate),
-    ("barrier_ms_mean", "ms", false, false, |it| it.barrier.ms),
+    ("wakeups_per_s", "1/s", true),
+    ("grace_periods_per_s", "1/s", true),
+    ("idle_ticks_per_s", "1/s", true),
+    ("idle_entries_per_s", "1/s", false),
+    ("wakeups_per_s rcu_preempt", "1/s", false),
+    ("wakeups_per_s rcuog", "1/s", false),
+    ("wakeups_per_s rcuop", "1/s", false),
+    ("wakeups_per_s others", "1/s", false),
+    ("delay_ms_p50", "ms", false),
+    ("scans_per_gp", "scans", false),
+    ("gp_duration_ms_mean", "ms", false),
+    ("synchronize_per_s", "1/s", false),
+    (MEAN_WAITS[0], "ms", false),
+    ("expedited_gps_per_s", "1/s", false),
+    ("synchronize_expedited_per_s", "1/s", false),
+    (MEAN_WAITS[1], "ms", false),
+    ("barriers_per_s", "1/s", false),
+    (MEAN_WAITS[2], "ms", false),
 ];
+
+/// The figures of a run, in the order of the lines.
+type Of = [f64; LINES.len()];
+
+/// What both sources tell: counts, and times in milliseconds.
+struct Counted {
+    gps: usize,
+    idle_ticks: u64,
+    idle_entries: u64,
+    delay: f64,
+    scans: f64,
+    gp_ms: f64,
+    expedited: u64,
+    /// Waits for a grace period, an expedited one, all callbacks: how many, and how long on average.
+    waits: [(usize, f64); 3],
+}
+
+impl Counted {
+    fn per<'a>(
+        self,
+        seconds: f64,
+        wakeups: impl Iterator<Item = (&'a String, &'a u64)> + Clone,
+    ) -> Of {
+        let rate = |count: u64| count as f64 / seconds;
+        let of = |wanted: fn(Role) -> bool| {
+            let those = wakeups.clone().filter(|it| wanted(role(it.0)));
+            rate(those.map(|it| it.1).sum())
+        };
+        let [normal, expedited, barriers] = self.waits;
+        [
+            of(|_| true),
+            rate(self.gps as u64),
+            rate(self.idle_ticks),
+            rate(self.idle_entries),
+            of(|it| it == Role::GracePeriods),
+            of(|it| it == Role::OffloadGroup),
+            of(|it| it == Role::OffloadInvoker),
+            of(|it| matches!(it, Role::Other | Role::OtherRcu)),
+            self.delay,
+            self.scans,
+            self.gp_ms,
+            rate(normal.0 as u64),
+            normal.1,
+            rate(self.expedited),
+            rate(expedited.0 as u64),
+            expedited.1,
+            rate(barriers.0 as u64),
+            barriers.1,
+        ]
+    }
+}
+
+fn of_model(stats: &Stats) -> Of {
+    let gps = &stats.grace_periods;
+    let ms = |(start, end): (u64, u64)| (end - start) as f64 / 1e6;
+    let waits = |expedited| {
+        let those = stats.calls.iter().filter(|it| it.expedited == expedited);
+        let those: Vec<f64> = those.map(|it| ms((it.start, it.end))).collect();
+        (those.len(), mean(those))
+    };
+    let barriers = stats.barriers.iter().map(|it| ms(*it));
+    let counted = Counted {
+        gps: gps.len(),
+        idle_ticks: stats.totals.idle_ticks,
+        idle_entries: stats.totals.idle_entries,
+        delay: median_delay(stats),
+        scans: mean(gps.iter().map(|it| f64::from(it.scans))),
+        gp_ms: mean(gps.iter().map(|it| ms((it.start, it.end)))),
+        expedited: stats.totals.expedited,
+        waits: [
+            waits(false),
+            waits(true),
+            (stats.barriers.len(), mean(barriers)),
+        ],
+    };
+    let wakeups = stats.wakeups.iter().map(|it| (&it.0, &it.1));
+    counted.per(stats.seconds(), wakeups)
+}
+
+fn of_kernel(trace: &Trace) -> Of {
+    let figures = &trace.figures;
+    let counted = Counted {
+        gps: figures.ended().count(),
+        idle_ticks: figures.idle_ticks,
+        idle_entries: figures.idle_entries,
+        delay: figures.callback_delay.map_or(0.0, |it| it.p50 as f64 / 1e6),
+        scans: mean(figures.ended().map(|it| f64::from(it.scans))),
+        gp_ms: figures.gp_duration_mean().map_or(0.0, |it| it / 1e6),
+        expedited: trace.expedited() as u64,
+        waits: [Awaited::GracePeriod, Awaited::Expedited, Awaited::Callbacks]
+            .map(|it| trace.waits(it)),
+    };
+    counted.per(figures.window.seconds(), figures.wakeups.iter())
+}
+
+/// Every figure of the real machine beside that of a run.
+pub(super) fn columns(trace: &Trace, stats: &Stats) -> Vec<Pair> {
+    let figures = of_kernel(trace).into_iter().zip(of_model(stats));
+    let all = LINES.iter().zip(figures);
+    all.map(|(it, (real, model))| (it.0, it.1, real, model))
+        .collect()
+}
 
 /// The three columns. What none of them has is left out.
 pub fn lines(trace: &Trace, modelled: &Stats, changed: &Stats) -> Vec<Line> {
-    let (real, before, after) = (Of::kernel(trace), Of::model(modelled), Of::model(changed));
+    let (real, before, after) = (of_kernel(trace), of_model(modelled), of_model(changed));
     let seconds = trace.recorded.window.seconds();
-    let line = |&(metric, unit, decides, is_rate, take): &LineSpec| {
-        let [recorded, modelled, changed] = [&real, &before, &after].map(take);
+    let line = |(n, &(metric, unit, decides)): (usize, &LineSpec)| {
+        let [recorded, modelled, changed] = [real[n], before[n], after[n]];
         let any = [recorded, modelled, changed].iter().any(|it| *it != 0.0);
         any.then(|| Line {
             metric,
@@ -260,11 +249,11 @@ pub fn lines(trace: &Trace, modelled: &Stats, changed: &Stats) -> Vec<Line> {
             modelled,
             changed,
             spread: None,
-            count: is_rate.then(|| (recorded * seconds).round() as u64),
+            count: (unit == "1/s").then(|| (recorded * seconds).round() as u64),
             decides,
         })
     };
-    LINES.iter().filter_map(line).collect()
+    LINES.iter().enumerate().filter_map(line).collect()
 }
 
 /// A run with the change under other circumstances, and the run as recorded that belongs to it where that is
@@ -275,10 +264,10 @@ pub type Elsewhere = (Option<Stats>, Stats);
 /// decides, over machines that the trace does not tell apart, and with the change as a factor of what was
 /// recorded. A machine's run counts as it is, and as a factor of its own run as recorded.
 pub fn spread(lines: &mut [Line], runs: &[Elsewhere]) {
-    let of = |it: &Elsewhere| (it.0.as_ref().map(Of::model), Of::model(&it.1));
+    let of = |it: &Elsewhere| (it.0.as_ref().map(of_model), of_model(&it.1));
     let all: Vec<(Option<Of>, Of)> = runs.iter().map(of).collect();
     for line in lines.iter_mut().filter(|it| it.changed.is_finite()) {
-        let Some(about) = LINES.iter().find(|it| it.0 == line.metric) else {
+        let Some(n) = place(line.metric) else {
             continue;
         };
         let factor =
@@ -287,10 +276,8 @@ pub fn spread(lines: &mut [Line], runs: &[Elsewhere]) {
         let real = line.recorded.unwrap_or(line.modelled);
         figures.extend(factor(line.modelled, line.changed, real));
         for (before, after) in &all {
-            let after = about.4(after);
-            figures.push(after);
-            let before = before.as_ref().map(about.4);
-            figures.extend(before.and_then(|it| factor(it, after, line.modelled)));
+            figures.push(after[n]);
+            figures.extend(before.and_then(|it| factor(it[n], after[n], line.modelled)));
         }
         let figures = figures.into_iter().filter(|it| it.is_finite());
         let least = figures.clone().fold(f64::INFINITY, f64::min);
@@ -312,8 +299,11 @@ fn median_delay(stats: &Stats) -> f64 {
         .map_or(0.0, |&ns| ns as f64 / 1e6)
 }
 
-/// A figure of the real machine that decides, by the name of its line.
+fn place(metric: &str) -> Option<usize> {
+    LINES.iter().position(|it| it.0 == metric)
+}
+
+/// A figure of the real machine, by the name of its line.
 pub fn recorded(trace: &Trace, metric: &str) -> Option<f64> {
-    let line = LINES.iter().find(|it| it.0 == metric)?;
-    Some((line.4)(&Of::kernel(trace)))
+    Some(of_kernel(trace)[place(metric)?])
 }

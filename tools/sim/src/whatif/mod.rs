@@ -77,6 +77,7 @@ pub use placement::Placement;
 pub use show::{report, text};
 
 use doings::{Awaited, Doings};
+use lines::columns;
 
 /// What each line and column of `quiescent whatif` is; `--help-metrics` prints it.
 pub const METRICS: &str = include_str!("metrics.txt");

@@ -40,12 +40,168 @@ fn sentences_hold_whatever_the_seed() {
         "fast-no-hz",
         "memory-pressure",
         "real-time",
+        "chromeos-idle",
+        "display-pipeline",
+        "android-static-image",
     ] {
         for seed in [2, 1 << 40] {
             for it in run(name, seed).shown {
                 assert_ne!(it.holds(), Some(false), "{name}, seed {seed}: {it:?}");
             }
         }
+    }
+}
+
+#[test]
+fn lazy_callbacks_let_threads_sleep_and_hold_memory_unless_others_are_hurried() {
+    let outcome = run("display-pipeline", 1);
+    let find =
+        |case: &str, metric: &str| value(&outcome, &format!("display-pipeline {case}"), metric);
+    let cases = ["rcu=offload", "rcu=lazy", "rcu=lazy works=0"];
+    let woken = cases.map(|it| find(it, "callback_threads_woken_per_s"));
+    assert!(woken[2] < 0.05 * woken[0], "{woken:?}");
+    assert!(
+        woken[1] > 0.3 * woken[0] && woken[1] < woken[0],
+        "{woken:?}"
+    );
+    let held = cases.map(|it| find(it, "held_bytes_max"));
+    assert!(held[2] > 20.0 * held[0], "{held:?}");
+}
+
+#[test]
+fn as_many_callbacks_are_queued_as_were_and_bursts_show_more_go_than_come() {
+    let outcome = run("chromeos-idle", 1);
+    // Lazy windows differ: some execute nothing, and some much.
+    let share = &outcome.shown[outcome.shown.len() - 2];
+    assert!((5.0..=95.0).contains(&share.model), "{share:?}");
+    let [default, offload, bursts] = &outcome.comparisons[..] else {
+        panic!("three machines");
+    };
+    for it in [default, offload] {
+        assert!((0.95..1.05).contains(&it.model), "{it:?}");
+    }
+    assert!(bursts.model > 1.3 && bursts.holds().is_none(), "{bursts:?}");
+    let [_, offload, _, lazy] = &outcome.listings[..] else {
+        panic!("four tables");
+    };
+    assert_eq!((offload.lines.len(), lazy.lines.len()), (11, 12));
+    for it in offload.lines.iter().chain(&lazy.lines) {
+        let queued = it.published.as_ref().unwrap()[0];
+        let sigma = (queued / 20.0).sqrt();
+        assert!((it.model[0] - queued).abs() < 4.0 * sigma, "{it:?}");
+    }
+}
+
+#[test]
+fn the_daemon_is_woken_as_often_as_published_and_rcu_comes_last_when_it_is_lazy() {
+    let outcome = run("android-static-image", 1);
+    let [offload, lazy] = &outcome.listings[..] else {
+        panic!("two tables");
+    };
+    // Every published thread is one of the model's, and the daemons' wake-ups are what was put in.
+    let theirs = offload.lines.iter().filter(|it| it.published.is_some());
+    assert_eq!(theirs.count(), 8);
+    for it in offload.lines.iter().filter(|it| it.name.starts_with("idd")) {
+        let ratio = it.model[0] / it.published.as_ref().unwrap()[0];
+        assert!((0.98..1.02).contains(&ratio), "{it:?}");
+    }
+    assert_eq!(offload.lines[0].name, "idd");
+    let last = lazy.lines.last().unwrap();
+    assert!(
+        last.name.starts_with("rcu") && last.published.is_none(),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn batches_are_two_waits_apart_and_what_was_published_of_them_is_computed_from_its_rows() {
+    for seed in [1, 9] {
+        for it in run("android-batches", seed).comparisons {
+            // Missed, with its reason in the data.
+            let known = ["on_own_cpu_pct", "owed_callbacks"].contains(&it.metric);
+            assert_eq!(it.holds(), Some(!known), "{it:?}");
+        }
+    }
+    let all: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../data/published-figures.json")).unwrap();
+    type Batch = (f64, u32, String, f64);
+    let rows = all["experiments"]["android-batches"]["rows"].clone();
+    let rows: Vec<Batch> = serde_json::from_value(rows).unwrap();
+    let apart = rows.iter().enumerate().filter_map(|(at, it)| {
+        let before = rows[..at].iter().rfind(|before| before.2 == it.2)?;
+        Some(1e3 * (it.0 - before.0))
+    });
+    let mut apart: Vec<f64> = apart.collect();
+    apart.sort_by(f64::total_cmp);
+    let mean = |of: &dyn Fn(&Batch) -> f64| rows.iter().map(of).sum::<f64>() / 13.0;
+    let own = |it: &Batch| 100.0 * f64::from(it.2 == format!("rcuop/{}", it.1));
+    let real = [apart[apart.len() / 2], mean(&|it| it.3), mean(&own)];
+    for (it, real) in run("android-batches", 1).comparisons.iter().zip(real) {
+        assert!((it.real - real).abs() < 1e-9, "{it:?} {real}");
+    }
+}
+
+#[test]
+fn early_reports_take_a_wait_away_where_thread_and_caller_are_on_different_cpus() {
+    for seed in [1, 2, 3] {
+        let outcome = run("early-qs-v2", seed);
+        for it in &outcome.comparisons {
+            // Assumed with the table in view, so neither met nor missed.
+            let tail = it.metric.starts_with("longest");
+            assert_eq!(it.holds(), (!tail).then_some(true), "seed {seed}: {it:?}");
+        }
+        let model = |case: &str, metric| {
+            let case = format!("early-qs-v2 early_qs={case}");
+            let mut all = outcome.comparisons.iter();
+            let found = all.find(|it| it.case == case && it.metric == metric);
+            found.unwrap_or_else(|| panic!("no {case}")).model
+        };
+        let [same, other] = ["one CPU", "different CPUs"]
+            .map(|it| model(&format!("off, both on {it}"), "latency_ms"));
+        assert!(same < 6.1 && other > 9.9, "{same} {other}");
+        let [before, after] = ["off", "init"].map(|it| model(it, "longest_ms"));
+        assert!(before > 18.0 && after < 0.7 * before, "{before} {after}");
+        let case = |it: &str| format!("early-qs-v2 early_qs={it}");
+        let two = |it| value(&outcome, &case(it), "calls_of_two_waits_pct");
+        assert!(
+            two("off") > 80.0 && two("init") < 2.0,
+            "the first call, or where it is moved"
+        );
+    }
+}
+
+#[test]
+fn a_thread_that_is_moved_to_the_callers_cpu_saves_a_wait() {
+    // Of many moves one of 32 leads there.
+    let sets = [("moves", "20ms"), ("caller_cpu", "5"), ("calls", "2000")];
+    let calls = stats("early-qs", &sets).calls;
+    let two = calls.iter().filter(|it| it.end - it.start > 8_000_000);
+    let two = two.count() as f64 / 2000.0;
+    assert!((0.9..0.995).contains(&two), "{two}");
+}
+
+#[test]
+fn second_waits_are_rare_before_the_first_version_and_rarer_after() {
+    for seed in [1, 2, 3] {
+        let outcome = run("early-qs-rfc", seed);
+        for it in outcome
+            .comparisons
+            .iter()
+            .filter(|it| it.metric == "latency_ms")
+        {
+            assert!(it.is_near(), "seed {seed}: {it:?}");
+        }
+        let fewer = &outcome.shown[0];
+        assert_eq!(fewer.holds(), Some(true), "{fewer:?}");
+    }
+}
+
+#[test]
+fn the_model_does_what_the_kernel_did() {
+    for it in run("kernel-callbacks", 1).comparisons {
+        // Seven wake-ups of a thread in 25 s: one more or less is 14 %.
+        let few = it.case.contains("lazy") && it.metric.starts_with("wakeups");
+        assert!(it.is_near() || few, "{it:?} {}", it.ratio());
     }
 }
 
@@ -86,7 +242,7 @@ fn where_memory_does_not_run_low_nothing_is_flushed() {
     let plan = workload.plan(&[("limit", "100000000")]).unwrap();
     let mut machine = plan.machine();
     assert!(plan.run_on(&mut machine, || false));
-    assert_eq!((machine.shrunk(), machine.owed()), (0, 0));
+    assert_eq!((machine.counts()["shrunk"], machine.owed()), (0, 0));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn callbacks_of_a_cpu_that_goes_are_invoked_elsewhere() {
         let calls = vec![call(true), call(false), call(true), Op::Offline(2)];
         machine.spawn("dies", 2, MS, List::new(calls));
         machine.run(10 * MS);
-        assert!(!machine.is_online(2) && machine.departures() == 1);
+        assert!(!machine.is_online(2) && machine.counts()["departures"] == 1);
         machine.run(most * MS);
         let func = machine.stats().funcs.swap_remove(0);
         assert_eq!((func.queued, func.invoked), (3, 3), "{most}");
@@ -35,7 +35,7 @@ fn grace_periods_go_on_without_the_cpu_of_their_thread() {
         machine.plug(at * MS, cpu, online);
     }
     assert!(machine.run_tasks(3_000 * MS), "a task waits for ever");
-    assert_eq!(machine.departures(), 2);
+    assert_eq!(machine.counts()["departures"], 2);
     let worst = machine
         .stats()
         .calls

@@ -53,7 +53,10 @@ fn a_reader_that_cannot_be_preempted_ends_its_section_first() {
         machine.spawn("caller", 1, MS, List::new(vec![kind]));
         assert!(machine.run_tasks(3000 * MS), "a task waits for ever");
         assert_eq!(machine.too_early(), 0);
-        (machine.stats().calls[0].end, machine.preempted())
+        (
+            machine.stats().calls[0].end,
+            machine.counts()["preempted_readers"],
+        )
     };
     for kind in [Op::Synchronize, Op::SynchronizeExpedited] {
         let (late, queued) = returns(true, kind.clone());

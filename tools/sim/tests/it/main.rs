@@ -1,5 +1,4 @@
-//! Machines from outside: what they do, held against what a kernel, a program's threads or a recorded trace
-//! did.
+//! Machines from outside: what they do, held against what a kernel or a recorded trace did.
 
 mod barrier;
 mod common;
@@ -11,6 +10,7 @@ mod flood;
 mod hotplug;
 mod kernel_settings;
 mod loads;
+mod looks;
 mod nohz_full;
 mod oracle;
 mod readers;
@@ -18,7 +18,6 @@ mod releases;
 mod shapes;
 mod srcu;
 mod sync;
-mod threads;
 mod trace_waits;
 mod whatif;
 mod whatif_limits;

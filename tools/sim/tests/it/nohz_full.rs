@@ -183,7 +183,7 @@ fn its_callbacks_are_not_taken_back() {
     let back = (0..4).map(Op::Deoffload).collect();
     machine.spawn("toggles", 0, 0, List::new(back));
     machine.run(SECOND);
-    assert_eq!(machine.toggles(), 1, "of CPU 0, which has a tick");
+    assert_eq!(machine.counts()["toggles"], 1, "of CPU 0, which has a tick");
 }
 
 #[test]

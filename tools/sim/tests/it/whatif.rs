@@ -2,7 +2,7 @@
 //! as recorded and with a change.
 
 use quiescent_kernel::EarlyQs;
-use quiescent_sim::experiments::{Basis, what_if};
+use quiescent_sim::experiments::{Basis, Outcome, Script};
 use quiescent_sim::whatif::doings::{Awaited, Run, Step, Waited};
 use quiescent_sim::whatif::{self, Line, Trace};
 use quiescent_sim::{IdleLoop, Options, Smp, settings};
@@ -293,9 +293,14 @@ fn a_short_trace_is_lived_through_again_for_lazy_callbacks() {
     assert_eq!(count(&again), 3 * count(&once));
 }
 
+fn experiment(name: &str) -> Outcome {
+    let all = Script::named(name.as_ref()).unwrap();
+    all[0].run(1).unwrap()
+}
+
 #[test]
 fn as_recorded_the_model_is_within_15_per_cent() {
-    let outcome = what_if::as_recorded();
+    let outcome = experiment("whatif-as-recorded");
     assert_eq!(outcome.comparisons.len(), 8 * 3);
     for it in &outcome.comparisons {
         assert!(
@@ -308,7 +313,7 @@ fn as_recorded_the_model_is_within_15_per_cent() {
 
 #[test]
 fn changes_are_predicted_within_20_per_cent_but_for_ticks_that_depend_on_placement() {
-    let outcome = what_if::changed();
+    let outcome = experiment("whatif");
     let (predicted, explained): (Vec<_>, Vec<_>) = outcome
         .comparisons
         .iter()

@@ -18,6 +18,7 @@ use super::origin::{Origin, Origins};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
+use crate::measure::{Follow, Running};
 use crate::{Error, Event, Filter, Thread, Window};
 use std::collections::BTreeMap;
 
@@ -50,28 +51,10 @@ const EXPEDITED: usize = 7;
 #[derive(Debug, Default)]
 pub(crate) struct Gps {
     origins: Origins,
-    now: Option<Running>,
-    requested: Option<u64>,
-    ended: Option<u64>,
+    follow: Follow,
     expedited: Option<u64>,
     course: Course,
     counts: PhaseCounts,
-}
-
-/// A grace period that runs.
-#[derive(Debug, Default)]
-struct Running {
-    start: u64,
-    /// It started in the window.
-    inside: bool,
-    request: Option<u64>,
-    /// The end of the one before, if that counts.
-    before: Option<u64>,
-    init_done: Option<u64>,
-    waits_since: Option<u64>,
-    scan_since: Option<u64>,
-    waits: Vec<(u64, u64)>,
-    scans: Vec<(u64, u64)>,
 }
 
 /// Counts of the window.
@@ -90,21 +73,21 @@ struct PhaseCounts {
 impl Part for Gps {
     fn reset(&mut self) {
         self.counts = PhaseCounts::default();
-        self.now = None;
-        self.ended = None;
+        self.follow.reset();
         self.expedited = None;
     }
 
     fn see(&mut self, seen: &Seen<'_>) {
         let (record, event) = (seen.record, seen.event);
         self.course.see(record, event);
-        match *event {
-            Event::GracePeriod { what, .. } => self.goes_on(seen, what),
-            Event::FutureGp {
-                what: "Startleaf", ..
-            } if self.now.is_none() => {
-                self.requested.get_or_insert(record.time_ns);
+        let reported = self.course.last.is_some();
+        if let Some(over) = self.follow.see(record, event, (seen.inside, reported)) {
+            match over.is_whole() {
+                true => self.ends(seen, over),
+                false => self.counts.unfinished += u64::from(over.inside),
             }
+        }
+        match *event {
             Event::Expedited { what: "start", .. } => {
                 self.expedited = seen.inside.then_some(record.time_ns)
             }
@@ -121,7 +104,7 @@ impl Part for Gps {
     }
 
     fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
-        self.counts.unfinished += u64::from(self.now.as_ref().is_some_and(|now| now.inside));
+        self.counts.unfinished += u64::from(self.follow.now.as_ref().is_some_and(|it| it.inside));
         self.tables(findings);
         let counts = &self.counts;
         if counts.unfinished > 0 {
@@ -143,69 +126,8 @@ impl Part for Gps {
 }
 
 impl Gps {
-    fn goes_on(&mut self, seen: &Seen<'_>, what: &str) {
+    fn ends(&mut self, seen: &Seen<'_>, mut now: Running) {
         let time = seen.record.time_ns;
-        match what {
-            "newreq" => {
-                self.requested.get_or_insert(time);
-            }
-            "start" => self.starts(seen),
-            "end" => self.ends(seen),
-            _ => {}
-        }
-        let Some(now) = &mut self.now else {
-            return;
-        };
-        match what {
-            "fqswait" => {
-                now.init_done.get_or_insert(time);
-                // Behind the last report it waits for nothing: the grace period ends.
-                now.waits_since = self.course.last.is_none().then_some(time);
-            }
-            "fqsstart" => {
-                now.scan_since = Some(time);
-                // A scan after the last report: the wait ended there.
-                if let Some(since) = now.waits_since.take() {
-                    now.waits.push((since, time));
-                }
-            }
-            "fqsend" => {
-                if let Some(since) = now.scan_since.take() {
-                    now.scans.push((since, time));
-                }
-            }
-            _ => {}
-        }
-        // Waits and scans of one grace period: beyond this number it is no trace of a kernel.
-        if now.waits.len() > NAMES_MOST || now.scans.len() > NAMES_MOST {
-            self.now = None;
-            self.counts.unfinished += 1;
-        }
-    }
-
-    fn starts(&mut self, seen: &Seen<'_>) {
-        let time = seen.record.time_ns;
-        self.counts.unfinished += u64::from(self.now.as_ref().is_some_and(|now| now.inside));
-        self.now = Some(Running {
-            start: time,
-            inside: seen.inside,
-            request: self.requested.take(),
-            before: self.ended.take(),
-            ..Running::default()
-        });
-    }
-
-    fn ends(&mut self, seen: &Seen<'_>) {
-        let time = seen.record.time_ns;
-        self.ended = None;
-        let Some(mut now) = self.now.take() else {
-            return;
-        };
-        if !now.inside || !seen.inside {
-            self.counts.unfinished += u64::from(now.inside);
-            return;
-        }
-        self.ended = Some(time);
         let origin = self.origins.current;
         let last = self.course.last.as_ref();
         if !is_wanted(seen.filter, last, origin, &self.origins) {

@@ -178,14 +178,9 @@ impl Analysis {
 
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
-        if !self.window.follows(record) {
+        let Some((event, place)) = self.window.see(record) else {
             return;
-        }
-        let event = match record.decode() {
-            Ok(event) => event,
-            Err(fault) => return self.window.undecoded.add(record.line, fault),
         };
-        let place = self.window.at(record, &event);
         if place == Place::Starts {
             self.part.reset();
         }

@@ -1,16 +1,14 @@
-//! Grace periods: how long, how many scans, who was still waited for after the first one.
+//! Grace periods, followed from `start` to `end`: for the analysis, the figures and the input of a replay.
 //!
-//! A grace period lies between `start` and `end`. Each `fqsend` ends a scan and is written by the
-//! grace-period thread on its own CPU. Who is waited for is read off the leaf nodes: `rcu_grace_period_init`
-//! sets the mask of a node, each `rcu_quiescent_state_report` says what is left of it. So a set of holdouts
-//! is what the kernel had, and not what a count of scan events suggests. Bits of inner nodes are no CPUs: the
-//! leaves are the nodes with the highest level.
+//! A grace period that is torn (the next one starts before its end, or it leaves the window) has no end.
 
-use crate::{CpuSet, Distribution, Event, Record, Window};
+use crate::{Event, Record};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
-/// One grace period.
+/// Waits, or scans, of one grace period: beyond this number it is no trace of a kernel.
+const MOST: usize = 4096;
+
+/// A grace period that started in the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GracePeriod {
     /// When it started, ns.
@@ -19,168 +17,119 @@ pub struct GracePeriod {
     pub end_ns: Option<u64>,
     /// Scans that ended.
     pub scans: u32,
-    /// What the first scan left; `None` if there was none.
-    pub first_scan: Option<FirstScan>,
 }
 
-/// What a first scan left.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FirstScan {
-    /// When it ended, ns.
-    pub time_ns: u64,
-    /// The CPU of the grace-period thread then.
-    pub kthread_cpu: u32,
-    /// The CPUs that were waited for on.
-    pub holdouts: CpuSet,
+impl GracePeriod {
+    /// How long it took, ns; `None` if it did not end.
+    pub fn duration_ns(&self) -> Option<u64> {
+        Some(self.end_ns?.saturating_sub(self.start_ns))
+    }
 }
 
-/// First scans by what they left.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Holdouts {
-    /// No CPU.
-    pub none: u64,
-    /// Only the CPU of the grace-period thread.
-    pub gp_kthread_cpu_only: u64,
-    /// That CPU, and others.
-    pub gp_kthread_cpu_and_others: u64,
-    /// Only others.
-    pub other_cpus_only: u64,
+/// A grace period that runs, or is over.
+#[derive(Debug, Default)]
+pub(crate) struct Running {
+    pub(crate) start: u64,
+    /// When it ended, if it did so in the window.
+    pub(crate) end: Option<u64>,
+    /// It started in the window.
+    pub(crate) inside: bool,
+    pub(crate) request: Option<u64>,
+    /// The end of the one before, if that counts.
+    pub(crate) before: Option<u64>,
+    pub(crate) init_done: Option<u64>,
+    pub(crate) waits_since: Option<u64>,
+    scan_since: Option<u64>,
+    pub(crate) waits: Vec<(u64, u64)>,
+    pub(crate) scans: Vec<(u64, u64)>,
 }
 
-impl Holdouts {
-    fn add(&mut self, scan: &FirstScan) {
-        let own = scan.holdouts.contains(scan.kthread_cpu);
-        let class = match (own, scan.holdouts.len() - usize::from(own)) {
-            (false, 0) => &mut self.none,
-            (true, 0) => &mut self.gp_kthread_cpu_only,
-            (true, _) => &mut self.gp_kthread_cpu_and_others,
-            (false, _) => &mut self.other_cpus_only,
-        };
-        *class += 1;
+impl Running {
+    pub(crate) fn is_whole(&self) -> bool {
+        self.inside && self.end.is_some()
+    }
+
+    /// As a figure, if it counts.
+    pub(crate) fn figure(self) -> Option<GracePeriod> {
+        self.inside.then_some(GracePeriod {
+            start_ns: self.start,
+            end_ns: self.end,
+            scans: self.scans.len() as u32,
+        })
     }
 }
 
 /// Follows grace periods through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
-    /// Masks of nodes that are waited for, by level and first CPU.
-    nodes: BTreeMap<(u32, u32), u64>,
-    now: Option<GracePeriod>,
-    /// The end of the one before, if that was whole, and the same for the one that runs.
+    pub(crate) now: Option<Running>,
+    requested: Option<u64>,
     ended: Option<u64>,
-    before: Option<u64>,
-    gap: Distribution,
-    seen: Vec<GracePeriod>,
 }
 
 impl Follow {
-    /// Forgets what started.
+    /// The window starts.
     pub(crate) fn reset(&mut self) {
-        (self.now, self.ended, self.gap) = (None, None, Distribution::default());
-        self.seen.clear();
+        (self.now, self.ended) = (None, None);
     }
 
-    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, inside: bool) {
-        match *event {
-            Event::GracePeriod { what: "start", .. } => {
-                self.close(None);
-                self.nodes.clear();
-                self.before = self.ended.take();
-                self.now = inside.then_some(GracePeriod {
-                    start_ns: record.time_ns,
-                    end_ns: None,
-                    scans: 0,
-                    first_scan: None,
+    /// The next event; `reported`: the last report of the grace period that runs has come. The grace period
+    /// that is over with it, whole or torn.
+    pub(crate) fn see(
+        &mut self,
+        record: &Record<'_>,
+        event: &Event<'_>,
+        (inside, reported): (bool, bool),
+    ) -> Option<Running> {
+        let time = record.time_ns;
+        let what = match *event {
+            Event::GracePeriod { what, .. } => what,
+            Event::FutureGp {
+                what: "Startleaf", ..
+            } if self.now.is_none() => "newreq",
+            _ => return None,
+        };
+        match what {
+            "newreq" => {
+                self.requested.get_or_insert(time);
+            }
+            "start" => {
+                return self.now.replace(Running {
+                    start: time,
+                    inside,
+                    request: self.requested.take(),
+                    before: self.ended.take(),
+                    ..Running::default()
                 });
             }
-            Event::GracePeriod { what: "fqsend", .. } => self.scanned(record),
-            Event::GracePeriod { what: "end", .. } => {
+            "end" => {
                 self.ended = None;
-                self.close(inside.then_some(record.time_ns));
+                let mut over = self.now.take()?;
+                over.end = inside.then_some(time);
+                self.ended = over.end.filter(|_| over.inside);
+                return Some(over);
             }
-            Event::NodeInit {
-                level,
-                first_cpu,
-                mask,
-            } => self.mask(level, first_cpu, mask),
-            Event::Report {
-                level,
-                first_cpu,
-                left,
-                ..
-            } => self.mask(level, first_cpu, left),
             _ => {}
         }
-    }
-
-    fn mask(&mut self, level: u32, first_cpu: u32, mask: u64) {
-        self.nodes.insert((level, first_cpu), mask);
-    }
-
-    fn scanned(&mut self, record: &Record<'_>) {
-        let Some(now) = &mut self.now else {
-            return;
-        };
-        now.scans += 1;
-        if now.first_scan.is_some() {
-            return;
-        }
-        let leaf = self.nodes.keys().next_back().map_or(0, |(level, _)| *level);
-        let mut holdouts = CpuSet::default();
-        for (&(_, first_cpu), &mask) in self.nodes.range((leaf, 0)..) {
-            holdouts.insert_mask(first_cpu, mask);
-        }
-        now.first_scan = Some(FirstScan {
-            time_ns: record.time_ns,
-            kthread_cpu: record.cpu,
-            holdouts,
-        });
-    }
-
-    fn close(&mut self, end_ns: Option<u64>) {
-        if let Some(mut gp) = self.now.take() {
-            gp.end_ns = end_ns;
-            self.ended = end_ns;
-            if let (Some(before), Some(_)) = (self.before, end_ns) {
-                self.gap.add(gp.start_ns.saturating_sub(before));
+        let now = self.now.as_mut()?;
+        match what {
+            "fqswait" => {
+                now.init_done.get_or_insert(time);
+                // Behind the last report it waits for nothing: the grace period ends.
+                now.waits_since = (!reported).then_some(time);
             }
-            self.seen.push(gp);
-        }
-    }
-
-    pub(crate) fn finish(mut self, window: Window) -> Figures {
-        self.close(None);
-        let mut figures = Figures::default();
-        for gp in &self.seen {
-            if let Some(scan) = gp
-                .first_scan
-                .as_ref()
-                .filter(|s| window.contains(s.time_ns))
-            {
-                figures.holdouts.add(scan);
+            "fqsstart" => {
+                now.scan_since = Some(time);
+                // A scan after the last report: the wait ended there.
+                now.waits
+                    .extend(now.waits_since.take().map(|it| (it, time)));
             }
-            let Some(end) = gp.end_ns else {
-                continue;
-            };
-            figures.count += 1;
-            figures.duration.add(end.saturating_sub(gp.start_ns));
-            *figures.scans.entry(gp.scans).or_insert(0) += 1;
+            "fqsend" => now.scans.extend(now.scan_since.take().map(|it| (it, time))),
+            _ => {}
         }
-        figures.gap = self.gap;
-        figures.all = self.seen;
-        figures
+        let most = now.waits.len().max(now.scans.len());
+        self.now.take_if(|_| most > MOST)
     }
-}
-
-/// What grace periods looked like in a window.
-#[derive(Debug, Default)]
-pub(crate) struct Figures {
-    pub(crate) count: u64,
-    pub(crate) duration: Distribution,
-    pub(crate) gap: Distribution,
-    pub(crate) scans: BTreeMap<u32, u64>,
-    pub(crate) holdouts: Holdouts,
-    pub(crate) all: Vec<GracePeriod>,
 }
 
 #[cfg(test)]

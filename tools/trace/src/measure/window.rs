@@ -148,7 +148,7 @@ impl Follow {
 
     /// The window as far as the trace reaches, and who said so; clocks without a unit have one too.
     pub(crate) fn bounds(&self, summary: &Summary) -> Result<(Window, Bounds), Error> {
-        let (first, last) = self.ends(summary, "give a trace with events in it")?;
+        let (first, last) = self.ends(summary)?;
         let by = match (self.given, self.start, self.end) {
             (Some(_), ..) => Bounds::Given,
             (None, None, None) => Bounds::Whole,
@@ -167,7 +167,7 @@ impl Follow {
 
     /// The window, at the end of the trace.
     pub(crate) fn finish(&self, summary: &Summary) -> Result<Window, Error> {
-        let (first, last) = self.ends(summary, "give ftrace text with events in it")?;
+        let (window, _) = self.bounds(summary)?;
         if !is_few(summary.unitless, summary) {
             return Err(missing(
                 summary,
@@ -175,7 +175,6 @@ impl Follow {
                 "record with trace_clock mono or boot: this clock gives no durations",
             ));
         }
-        let window = self.asked(first, last);
         if window.end_ns <= window.start_ns {
             return Err(missing(
                 summary,
@@ -187,7 +186,7 @@ impl Follow {
     }
 
     /// The times of the first and the last record, of a trace whose records are in order, but for a few.
-    fn ends(&self, summary: &Summary, remedy: &'static str) -> Result<(u64, u64), Error> {
+    fn ends(&self, summary: &Summary) -> Result<(u64, u64), Error> {
         if let Some(line) = summary.backwards_at
             && !is_few(summary.backwards, summary)
         {
@@ -198,7 +197,8 @@ impl Follow {
             });
         }
         let ends = summary.first_ns.zip(summary.last_ns);
-        let (first, last) = ends.ok_or_else(|| missing(summary, "record", remedy))?;
+        let (first, last) =
+            ends.ok_or_else(|| missing(summary, "record", "give a trace with events in it"))?;
         Ok((first, last.max(self.latest)))
     }
 }

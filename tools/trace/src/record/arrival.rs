@@ -17,7 +17,7 @@
 //! **Laziness** is known only where it was on: the trace has `WakeLazy`, `WakeLazyIsDeferred` or `Lazy`.
 //! Elsewhere (no offloading, or offloading without laziness) [`Arrival::lazy`] is `None`, and what *would* be
 //! lazy follows from the function: callbacks of plain `call_rcu` would be, those of `call_rcu_hurry` would
-//! not, and the latter's callers are few ([`never_lazy`]). One case is not recognized: a lazy callback that
+//! not, and the latter's callers are few (`HURRIED`). One case is not recognized: a lazy callback that
 //! flushes an overdue list while the CPU's main list has callbacks is followed by `WakeNot`, and counts as
 //! not lazy.
 //!
@@ -53,7 +53,7 @@ const HURRIED: [&str; 9] = [
 ];
 
 /// Whether callbacks of this function are never lazy.
-pub fn never_lazy(function: &str) -> bool {
+fn never_lazy(function: &str) -> bool {
     HURRIED.contains(&function)
 }
 
@@ -82,10 +82,6 @@ pub struct Arrival {
     pub cpu: u32,
     /// Its function; `kvfree` for a block that is only freed.
     pub func: Arc<str>,
-    /// The task that queued it.
-    pub task: Arc<str>,
-    /// That task's id.
-    pub pid: u32,
     /// Interrupts were off, as far as the trace shows it.
     pub irqs_off: bool,
     /// Where it went.

@@ -1,10 +1,10 @@
-//! The input of a replay: callbacks that arrive, where RCU's threads ran, wake-ups of all others.
+//! The input of a replay: callbacks that arrive, and where RCU's threads ran.
 
 pub(crate) mod arrival;
 pub(crate) mod clock;
 mod placement;
 mod recorded;
 
-pub use arrival::{Arrival, Queued, never_lazy};
-pub use placement::{Placed, Placements, placed_at};
-pub use recorded::{Options, Recorded, Recorder, Wakeup, recorded};
+pub use arrival::{Arrival, Queued};
+pub use placement::{Placed, Placements};
+pub use recorded::{Options, Recorded, Recorder, recorded};

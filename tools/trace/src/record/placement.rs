@@ -23,20 +23,6 @@ pub struct Placed {
 /// Placements of `rcu_preempt`, `rcuog/N` and `rcuop/N`, by name.
 pub type Placements = BTreeMap<Arc<str>, Vec<Placed>>;
 
-/// Where the thread was at an instant: its last place up to then, or its first one if it is seen later only.
-///
-/// ```
-/// use quiescent_trace::{Placed, placed_at};
-///
-/// let places = [Placed { time_ns: 10, cpu: 3 }, Placed { time_ns: 20, cpu: 1 }];
-/// assert_eq!([0, 15, 20].map(|t| placed_at(&places, t)), [Some(3), Some(3), Some(1)]);
-/// assert_eq!(placed_at(&[], 5), None);
-/// ```
-pub fn placed_at(places: &[Placed], time_ns: u64) -> Option<u32> {
-    let after = places.partition_point(|p| p.time_ns <= time_ns);
-    places.get(after.saturating_sub(1)).map(|p| p.cpu)
-}
-
 /// Follows the threads through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {

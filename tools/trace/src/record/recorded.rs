@@ -1,11 +1,10 @@
 //! What a replay takes from a trace: the machine, and what happened to it from outside RCU.
 //!
-//! A model is fed with arrivals, with where RCU's threads were, and with the wake-ups of all other threads;
-//! everything else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued
-//! before it decides how it begins. Memory grows with the number of arrivals and wake-ups.
+//! A model is fed with arrivals and with where RCU's threads were; everything else it must produce itself.
+//! All of the trace is kept, not only the [`Window`]: what was queued before it decides how it begins. Memory
+//! grows with the number of arrivals.
 
 use crate::Source;
-use crate::base::names::{Role, role};
 use crate::event::{KVFREE, Move};
 use crate::measure::Counted;
 use crate::measure::window::Follow;
@@ -26,19 +25,6 @@ pub struct Options {
     pub hz: Option<u32>,
 }
 
-/// A thread that is none of RCU's became runnable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Wakeup {
-    /// When, ns.
-    pub time_ns: u64,
-    /// Where it will run.
-    pub cpu: u32,
-    /// Its name.
-    pub task: Arc<str>,
-    /// Its id.
-    pub pid: u32,
-}
-
 /// The input of a replay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recorded {
@@ -54,8 +40,6 @@ pub struct Recorded {
     pub arrivals: Vec<Arrival>,
     /// Where `rcu_preempt`, each `rcuog/N` and each `rcuop/N` was.
     pub placements: Placements,
-    /// Wake-ups of all other threads, in order.
-    pub other_wakeups: Vec<Wakeup>,
     /// CPUs whose callbacks are offloaded, as far as the trace shows it.
     pub offloaded: CpuSet,
     /// Laziness was on.
@@ -85,7 +69,6 @@ pub struct Recorder {
     placement: placement::Follow,
     names: BTreeSet<Arc<str>>,
     arrivals: Vec<Arrival>,
-    other_wakeups: Vec<Wakeup>,
     ways: Ways<usize>,
     counted: Counted,
     unseen: u64,
@@ -101,7 +84,6 @@ impl Recorder {
             placement: placement::Follow::default(),
             names: BTreeSet::new(),
             arrivals: Vec::new(),
-            other_wakeups: Vec::new(),
             ways: Ways::default(),
             counted: Counted::default(),
             unseen: 0,
@@ -128,36 +110,19 @@ impl Recorder {
             Some(Move::Bulk { .. }) | None => {}
         }
         match event {
-            Event::NocbWake { cpu, what } => {
-                self.offload(record, cpu, what);
-                return Some(event);
-            }
-            Event::Wakeup {
-                task, target, pid, ..
-            } if role(task) == Role::Other => {
-                let task = self.name(task);
-                self.other_wakeups.push(Wakeup {
-                    time_ns: record.time_ns,
-                    cpu: target,
-                    task,
-                    pid,
-                });
-            }
-            _ => {}
+            Event::NocbWake { cpu, what } => self.offload(record, cpu, what),
+            _ => self.ways.go_on(record),
         }
-        self.ways.go_on(record);
         Some(event)
     }
 
     fn arrives(&mut self, record: &Record<'_>, function: &str) {
         self.ways.queued(record, self.arrivals.len());
-        let (func, task) = (self.name(function), self.name(record.task));
+        let func = self.name(function);
         self.arrivals.push(Arrival {
             time_ns: record.time_ns,
             cpu: record.cpu,
             func,
-            task,
-            pid: record.pid,
             irqs_off: record.flags.hardirq(),
             queued: Queued::Unknown,
             lazy: None,
@@ -187,8 +152,8 @@ impl Recorder {
     /// What was collected, and the figures of the window.
     ///
     /// # Errors
-    /// [`Error::Missing`] as for [`Measure::finish`](crate::Measure::finish), and when HZ is neither given
-    /// nor in the trace.
+    /// [`Error::Missing`] when the trace has no record, no clock with a unit, no time in the window, or when
+    /// HZ is neither given nor in the trace.
     pub fn finish(mut self, summary: &Summary) -> Result<(Recorded, Figures), Error> {
         let window = self.window.finish(summary)?;
         let hz = self.options.hz.or_else(|| self.clock.hz());
@@ -208,9 +173,7 @@ impl Recorder {
             }
         }
         let undecoded = self.window.undecoded;
-        let figures = self
-            .counted
-            .finish(window, undecoded.clone(), summary.cpus());
+        let figures = self.counted.finish(window);
         let recorded = Recorded {
             cpus: summary.cpus(),
             hz,
@@ -218,7 +181,6 @@ impl Recorder {
             window,
             arrivals: self.arrivals,
             placements: self.placement.finish(),
-            other_wakeups: self.other_wakeups,
             offloaded: self.ways.offloaded,
             lazy: self.ways.lazy,
             unseen: self.unseen,
@@ -228,7 +190,7 @@ impl Recorder {
     }
 }
 
-/// Reads a whole trace and gives the input of a replay.
+/// Reads a whole trace and gives the input of a replay, and the figures of the window.
 ///
 /// # Errors
 /// As [`Reader::next_record`] and [`Recorder::finish`].
@@ -237,21 +199,23 @@ impl Recorder {
 /// use quiescent_trace::{Options, Reader, open, recorded};
 ///
 /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-c-lazy-file100.txt.xz");
-/// let recorded = recorded(&mut Reader::new(path, open(path)?), Options::default())?;
+/// let (recorded, figures) = recorded(&mut Reader::new(path, open(path)?), Options::default())?;
 /// assert_eq!((recorded.cpus, recorded.hz), (8, 1000));
 /// assert_eq!(recorded.jiffies_at_zero, Some(4294667250));
 /// let hurried = recorded.in_window().find(|a| a.lazy == Some(false)).unwrap();
 /// assert_eq!((&*hurried.func, hurried.irqs_off), ("rcu_work_rcufn", true));
+/// assert!(figures.wakeups["rcuog/N"] > 0);
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn recorded<R: Source>(reader: &mut Reader<R>, options: Options) -> Result<Recorded, Error> {
+pub fn recorded<R: Source>(
+    reader: &mut Reader<R>,
+    options: Options,
+) -> Result<(Recorded, Figures), Error> {
     let mut recorder = Recorder::new(options);
     while let Some(record) = reader.next_record()? {
         recorder.feed(&record);
     }
-    recorder
-        .finish(reader.summary())
-        .map(|(recorded, _)| recorded)
+    recorder.finish(reader.summary())
 }
 
 #[cfg(test)]

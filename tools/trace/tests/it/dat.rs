@@ -7,7 +7,7 @@
 
 use super::fields::said;
 use lzma_rust2::XzReader;
-use quiescent_trace::{Reader, Summary, Window, from_seek, measure};
+use quiescent_trace::{Options, Reader, Summary, Window, from_seek, recorded};
 use std::io::{Cursor, Read};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
@@ -101,15 +101,18 @@ fn buffers_and_losses_are_reported() {
 
 #[test]
 fn the_figures_of_all_versions_are_the_same() {
-    let everything = Window {
-        start_ns: 0,
-        end_ns: u64::MAX,
+    let everything = Options {
+        window: Some(Window {
+            start_ns: 0,
+            end_ns: u64::MAX,
+        }),
+        hz: Some(1000),
     };
     let figures = FILES.map(|name| {
         let input = from_seek(name, Cursor::new(bytes(name))).expect("opens");
-        measure(&mut Reader::new(name, input), Some(everything)).expect("has figures")
+        recorded(&mut Reader::new(name, input), everything).expect("has figures")
     });
-    assert!(figures[0].ticks > 0);
+    assert!(figures[0].1.total_wakeups() > 0);
     assert_eq!(figures[0], figures[1]);
     assert_eq!(figures[0], figures[2]);
 }

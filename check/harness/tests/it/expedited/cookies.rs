@@ -1,8 +1,7 @@
-//! Cookies, polling, tunables, and replay.
+//! Cookies, polling, and tunables.
 
 use super::machine;
 use quiescent_harness::host::{Doing, TestHost};
-use quiescent_harness::replay::replay;
 use quiescent_kernel::exp::{ExpNext, Expedite};
 use quiescent_kernel::polled::GpKind;
 use quiescent_kernel::{Config, FullCookie, Global};
@@ -135,10 +134,8 @@ fn the_knobs_choose_as_the_table_says() {
 }
 
 #[test]
-fn a_run_with_expedited_grace_periods_replays_bit_for_bit() {
-    let config = *machine(4, 2).engine().config();
-    let mut host = TestHost::kernel_with(4, config);
-    host.record();
+fn rounds_with_expedited_grace_periods_end() {
+    let mut host = machine(4, 2);
     let ticket = host.wait_for_gp(0);
     host.drive(ticket, 100);
     for round in 0..20u32 {
@@ -165,8 +162,4 @@ fn a_run_with_expedited_grace_periods_replays_bit_for_bit() {
         assert!(host.satisfied(ticket), "round {round}");
         host.exp_poll_work(cpu);
     }
-    let entries = host.recording().expect("recording was requested");
-    let mut engine = Global::new(config);
-    replay(&mut engine, entries).expect("the same outputs");
-    assert_eq!(&engine, host.engine());
 }

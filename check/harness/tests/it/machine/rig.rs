@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Input, Output};
 use quiescent_kernel::fast_no_hz::IdleNeeds;
 use quiescent_kernel::limits::Around;
 use quiescent_kernel::tick::{At, Interrupted};
@@ -41,12 +40,9 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(config: Config, random: Random, record: bool) -> Rig {
+    pub fn new(config: Config, random: Random) -> Rig {
         let mut host = TestHost::kernel_with(CPUS as u32, config);
         host.set_nohz_full(3);
-        if record {
-            host.record();
-        }
         assert!(host.try_drive(0));
         Rig {
             host,
@@ -70,7 +66,7 @@ impl Rig {
             if self.random.below(20) == 0 {
                 let came = self.host.register();
                 self.online[came as usize] = true;
-                self.host.on(came, CpuInput::Online);
+                self.host.came_online(came);
             }
             return;
         }
@@ -119,7 +115,7 @@ impl Rig {
         let overloaded = self.host.call(at as CpuId).overloaded;
         self.seldom.overloaded += u32::from(overloaded);
         if lazy {
-            self.host.on(at as CpuId, CpuInput::QueuedLazy);
+            self.host.queued_lazy(at as CpuId);
         }
         let open = self.open();
         self.fifos[at].push_back((open, lazy));
@@ -175,7 +171,7 @@ impl Rig {
                 );
             }
         }
-        self.host.on(at as CpuId, CpuInput::RanLazy { n: lazy });
+        self.host.on(at as CpuId, |cpu, _, _| cpu.ran_lazy(lazy));
     }
 
     /// A context switch, or a point where one is possible.
@@ -196,22 +192,23 @@ impl Rig {
             return;
         }
         let (cpu, jiffies) = (at as CpuId, self.host.now().jiffies);
-        let input = match self.random.below(3) {
-            0 => CpuInput::IdleNeeds { jiffies },
-            1 => CpuInput::PrepareForIdle { jiffies },
-            _ => CpuInput::CleanupAfterIdle { jiffies },
-        };
-        if let Output::IdleLook(look) = self.host.on(cpu, input) {
-            let it = &mut self.seldom;
-            match look.needs {
-                IdleNeeds::Core => it.slept_to_core += 1,
-                IdleNeeds::WakeIn(ticks) => {
-                    it.wake_in += 1;
-                    assert!(ticks > 0 && (jiffies + ticks).is_multiple_of(2));
-                }
-                IdleNeeds::Tick => it.kept_tick += 1,
-                IdleNeeds::Nothing => {}
+        let look = match self.random.below(3) {
+            0 => self.host.idle_needs(cpu),
+            1 => {
+                self.host.prepare_for_idle(cpu);
+                return;
             }
+            _ => self.host.cleanup_after_idle(cpu),
+        };
+        let it = &mut self.seldom;
+        match look.needs {
+            IdleNeeds::Core => it.slept_to_core += 1,
+            IdleNeeds::WakeIn(ticks) => {
+                it.wake_in += 1;
+                assert!(ticks > 0 && (jiffies + ticks).is_multiple_of(2));
+            }
+            IdleNeeds::Tick => it.kept_tick += 1,
+            IdleNeeds::Nothing => {}
         }
     }
 
@@ -227,30 +224,25 @@ impl Rig {
     fn odds(&mut self, at: usize) {
         let cpu = at as CpuId;
         match self.random.below(6) {
-            0 => {
-                if let Output::Effects(effects) = self.host.input(Input::ForceQs) {
-                    self.seldom.forced_scan += u32::from(effects.wake_gp);
-                }
-            }
-            1 => drop(self.host.input(Input::IrqWorkRan { cpu })),
+            0 => self.seldom.forced_scan += u32::from(self.host.force_qs()),
+            1 => self.host.engine_mut().irq_work_ran(cpu),
             2 => {
                 let (first, next) = (self.random.below(4) as u64, self.random.below(4) as u64);
-                self.host.input(Input::SetFqsWaits { first, next });
+                self.host.engine_mut().set_fqs_waits(first, next);
             }
             3 if at == 3 => {
-                let forced = self.host.on(cpu, CpuInput::IrqEnter) == Output::Done(true);
+                let forced = self.host.irq_enter(cpu);
                 self.seldom.forced_tick += u32::from(forced);
             }
             4 => {
                 // Without a check of the edge, as if it had been missed.
                 let noted = self.host.cpu(cpu).is_some_and(|cpu| cpu.qs().noted());
-                if let Output::Reported(report) = self.host.on(cpu, CpuInput::ReportQs) {
-                    let known = self.host.cpu(cpu).expect("it reported").qs();
-                    self.seldom.refused += u32::from(noted && known.missing);
-                    self.seldom.gone_faster += u32::from(noted && !known.needed && !report.counted);
-                }
+                let report = self.host.report_qs(cpu);
+                let known = self.host.cpu(cpu).expect("it reported").qs();
+                self.seldom.refused += u32::from(noted && known.missing);
+                self.seldom.gone_faster += u32::from(noted && !known.needed && !report.counted);
             }
-            _ => drop(self.host.on(cpu, CpuInput::CheckQs)),
+            _ => drop(self.host.check_qs(cpu)),
         }
     }
 
@@ -263,10 +255,7 @@ impl Rig {
         self.host.set_busy(at as CpuId, false);
         self.host.unregister(at as CpuId);
         self.online[at] = false;
-        let gone = at as CpuId;
-        let Output::Adopted(adopted) = self.host.on(0, CpuInput::Adopt { gone }) else {
-            panic!("what Adopt returns");
-        };
+        let adopted = self.host.adopt(0, at as CpuId);
         let pending = self.fifos[at].split_off(adopted.merged.done as usize);
         for entry in std::mem::take(&mut self.fifos[at]).into_iter().rev() {
             self.fifos[0].push_front(entry);

@@ -1,7 +1,6 @@
 //! A small machine with offload threads. All CPUs are offloaded unless the test chooses otherwise.
 
 use quiescent_harness::host::{OgStep, TestHost};
-use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
 use quiescent_kernel::limits::{Context, Limits};
 use quiescent_kernel::offload::{Offload, Policy, Queued};
 use quiescent_kernel::{Config, Cpu, CpuId, EarlyQs, Phase};
@@ -49,7 +48,7 @@ impl Bench {
         for cpu in 0..cpus {
             host.choose(cpu);
         }
-        host.offload(OffloadInput::AsyncRelax);
+        host.engine_mut().async_relax();
         let _ = host.wait_for_gp(0);
         let mut bench = Bench { host, cpus };
         bench.grace_period();
@@ -125,34 +124,14 @@ impl Bench {
     }
 
     fn batch_once(&mut self, cpu: CpuId, context: Context) -> (u64, bool) {
-        let invoked = match self.begin_batch(cpu, context) {
+        let invoked = match self.host.begin_batch(cpu, context) {
             Some((start, end)) => {
-                self.end_batch(cpu, (start, end));
+                self.host.end_batch(cpu, (start, end));
                 end.wrapping_sub(start)
             }
             None => 0,
         };
-        match self.host.offload(OffloadInput::BatchOver { cpu, context }) {
-            Output::AfterBatch(after) => (invoked, after.again),
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    pub fn begin_batch(&mut self, cpu: CpuId, context: Context) -> Option<(u64, u64)> {
-        match self.host.on(cpu, CpuInput::BeginBatch { context }) {
-            Output::Batch(begun) => begun.map(|(start, end, _)| (start, end)),
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    pub fn end_batch(&mut self, cpu: CpuId, (start, end): (u64, u64)) {
-        let invoked = end.wrapping_sub(start);
-        let input = CpuInput::EndBatch {
-            start,
-            end,
-            invoked,
-        };
-        self.host.on(cpu, input);
+        (invoked, self.host.batch_over(cpu, context).again)
     }
 
     /// Runs the rcuops that were woken until they sleep; returns the number of callbacks that each CPU's has
@@ -198,14 +177,6 @@ impl Bench {
 
     pub fn groups(&self) -> u32 {
         self.host.world().groups.len() as u32
-    }
-
-    pub fn input(&mut self, input: OffloadInput) -> Output {
-        self.host.offload(input)
-    }
-
-    pub fn world_input(&mut self, input: Input) -> Output {
-        self.host.input(input)
     }
 
     /// The trace since the last call: CPU and reason of each `rcu_nocb_wake`, the last word of each other

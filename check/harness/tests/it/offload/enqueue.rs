@@ -1,7 +1,6 @@
 //! Where a callback goes.
 
 use quiescent_harness::host::Silent;
-use quiescent_harness::replay::{OffloadInput, Output};
 use quiescent_kernel::Now;
 use quiescent_kernel::offload::{Call, Offload, Place, Policy};
 
@@ -25,9 +24,7 @@ fn before_the_scheduler_is_up_all_goes_to_the_list() {
             can_wake: false,
             early: true,
         };
-        let Output::Queued(queued) = it.input(OffloadInput::CallNocb { cpu: 1, call }) else {
-            panic!("what a call returns");
-        };
+        let queued = it.host.call_nocb_as(1, call);
         assert_eq!((queued.place, queued.lazy, queued.pos), (LIST, false, pos));
     }
     assert_eq!((it.bypass(1), it.list(1)), (0, (0, 2 * LIMIT)));
@@ -187,12 +184,7 @@ fn a_cpu_that_is_not_offloaded_queues_as_ever() {
         ..Bench::tunables(Policy::Kernel612)
     };
     let mut it = Bench::with(4, offload);
-    let tick = it.now();
-    it.input(OffloadInput::Deoffload {
-        cpu: 1,
-        online: true,
-        tick,
-    });
+    assert!(it.host.toggle(1, false, true).is_ok());
     let queued = it.call_lazy(1);
     assert_eq!((queued.place, queued.lazy), (LIST, false));
     assert_eq!(queued.todo, Default::default());

@@ -1,21 +1,11 @@
 //! CPUs that leave: their callbacks, and the CPU that takes them over.
 
-use quiescent_harness::replay::{CpuInput, OffloadInput, Output};
-use quiescent_kernel::CpuId;
 use quiescent_kernel::barrier::Visit;
 use quiescent_kernel::limits::Context;
-use quiescent_kernel::offload::{Policy, TakenOver};
+use quiescent_kernel::offload::Policy;
 
 use super::bench::{BOTH, Bench};
 use super::moving::{entrain, online_bench, start_barrier, toggle};
-
-fn take_over(it: &mut Bench, cpu: CpuId, gone: CpuId) -> Option<TakenOver> {
-    let tick = it.now();
-    match it.input(OffloadInput::TakeOver { cpu, gone, tick }) {
-        Output::TakenOver(taken) => taken,
-        other => unreachable!("{other:?}"),
-    }
-}
 
 #[test]
 fn an_offloaded_cpu_that_dies_keeps_its_callbacks_and_their_time() {
@@ -23,7 +13,7 @@ fn an_offloaded_cpu_that_dies_keeps_its_callbacks_and_their_time() {
         let mut it = Bench::new(4, policy);
         let _ = it.call_lazy(2);
         it.host.unregister(2);
-        assert_eq!(take_over(&mut it, 0, 2), None);
+        assert_eq!(it.host.take_over(0, 2), None);
         assert_eq!(it.lazy(2), 1);
         assert_eq!(
             it.ticks(2 * super::bench::FLUSH + 20),
@@ -37,7 +27,7 @@ fn an_offloaded_cpu_that_dies_keeps_its_callbacks_and_their_time() {
 fn a_cpu_that_dies_delivers_what_it_put_off() {
     let mut it = Bench::new(4, Policy::Kernel612);
     let _ = it.host.call_nocb(2, false, false);
-    it.input(OffloadInput::Deliver { cpu: 2 });
+    let _ = it.host.deliver(2);
     it.host.unregister(2);
     assert_eq!(it.rcuog(1).0, 1);
 }
@@ -52,7 +42,7 @@ fn an_adopting_cpu_flushes_first_and_keeps_the_order() {
             let _ = it.call_lazy(1);
         }
         it.host.unregister(3);
-        let taken = take_over(&mut it, 1, 3).expect("it was not offloaded");
+        let taken = it.host.take_over(1, 3).expect("it was not offloaded");
         let hidden = if policy == Policy::Kernel612 { 3 } else { 0 };
         assert_eq!(taken.flushed, hidden);
         assert_eq!(
@@ -80,7 +70,7 @@ fn rcuog_is_woken_for_what_its_member_adopts_whatever_it_waits_for() {
                 it.grace_period();
             }
             it.host.unregister(3);
-            let taken = take_over(&mut it, 1, 3).expect("it was not offloaded");
+            let taken = it.host.take_over(1, 3).expect("it was not offloaded");
             let merged = taken.adopted.merged;
             assert_eq!((merged.done, merged.pending), moved, "{policy:?}");
             let woken = (calls > 0).then_some(0);
@@ -99,7 +89,7 @@ fn a_barrier_goes_along_with_callbacks_that_move() {
         assert_eq!(entrain(&mut it, cpu).visit, Visit::Empty);
     }
     it.host.unregister(3);
-    let taken = take_over(&mut it, 1, 3).expect("it was not offloaded");
+    let taken = it.host.take_over(1, 3).expect("it was not offloaded");
     assert!(taken.adopted.entrained);
     assert_eq!(it.ticks(30), [0, 2, 0, 0]);
 }
@@ -113,14 +103,14 @@ fn a_cpu_that_is_not_offloaded_may_adopt_too() {
     );
     let _ = it.call(3);
     it.host.unregister(3);
-    let taken = take_over(&mut it, 0, 3).expect("it was not offloaded");
+    let taken = it.host.take_over(0, 3).expect("it was not offloaded");
     assert_eq!(
         (taken.todo, taken.adopted.wake_gp),
         (Default::default(), true)
     );
     for _ in 0..20 {
         it.ticks(1);
-        it.host.on(0, CpuInput::Core);
+        let _ = it.host.core(0);
     }
     assert_eq!(it.batch(0, Context::Softirq), 1);
 }

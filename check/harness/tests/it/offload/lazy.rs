@@ -2,7 +2,6 @@
 
 use quiescent_harness::host::OgStep;
 use quiescent_harness::host::Silent;
-use quiescent_harness::replay::{OffloadInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{Offload, Policy, Shrink, Shrinkable, shrinkable};
 use quiescent_kernel::{Cpu, CpuId};
@@ -25,11 +24,7 @@ fn lazies(policy: Policy, count: u64) -> Bench {
 }
 
 fn shrink(it: &mut Bench, cpu: CpuId) -> u64 {
-    let tick = it.now();
-    match it.input(OffloadInput::Shrink { cpu, tick }) {
-        Output::Flushed(flushed) => flushed.lazy,
-        other => unreachable!("{other:?}"),
-    }
+    it.host.shrink(cpu).lazy
 }
 
 // Which callbacks are lazy.
@@ -38,13 +33,13 @@ fn shrink(it: &mut Bench, cpu: CpuId) -> u64 {
 fn nothing_is_lazy_while_the_machine_boots_or_is_hurried() {
     for policy in BOTH {
         let mut it = lazies(policy, 1);
-        it.input(OffloadInput::AsyncHurry);
-        it.input(OffloadInput::AsyncHurry);
+        it.host.engine_mut().async_hurry();
+        it.host.engine_mut().async_hurry();
         assert_eq!(it.lazy(1), 1, "queued callbacks keep waiting");
         assert!(!it.call_lazy(2).lazy);
-        it.input(OffloadInput::AsyncRelax);
+        it.host.engine_mut().async_relax();
         assert!(!it.call_lazy(2).lazy, "they nest");
-        it.input(OffloadInput::AsyncRelax);
+        it.host.engine_mut().async_relax();
         assert!(it.call_lazy(2).lazy);
     }
     let fresh =
@@ -152,7 +147,7 @@ fn the_first_list_whose_time_comes_takes_the_group_along() {
         };
         let mut it = Bench::with(4, offload);
         if poll {
-            it.input(OffloadInput::BeginPass { group: 0, tick: 0 });
+            let _ = it.host.begin_pass(0, 0);
         }
         let _ = it.call_lazy(0);
         it.ticks(FLUSH / 2);
@@ -279,8 +274,7 @@ fn only_our_policy_lets_a_grace_period_in_passing_serve_lazy_ones() {
         // Later callbacks need another grace period, which is not requested.
         let _ = it.call_lazy(1);
         assert_eq!(it.list(1).0, if ours { 3 } else { 0 });
-        let tick = it.now();
-        it.input(OffloadInput::Shrink { cpu: 1, tick });
+        let _ = it.host.shrink(1);
         it.rcuog(0);
         let ready = it.rcuops()[1];
         assert_eq!(ready, if ours { 3 } else { 0 }, "without any grace period");

@@ -1,7 +1,6 @@
 //! The barrier over lazy, offloaded and departed CPUs; toggling.
 
 use quiescent_harness::host::Silent;
-use quiescent_harness::replay::{BarrierInput, Input, OffloadInput, Output};
 use quiescent_kernel::CpuId;
 use quiescent_kernel::barrier::Visit;
 use quiescent_kernel::limits::Context;
@@ -10,30 +9,17 @@ use quiescent_kernel::offload::{Entrained, Offload, Policy, Refused, Toggled};
 use super::bench::{BOTH, Bench, LIMIT};
 
 pub fn entrain(it: &mut Bench, cpu: CpuId) -> Entrained {
-    let tick = it.now();
-    match it.input(OffloadInput::EntrainNocb { cpu, tick }) {
-        Output::Entrained(entrained) => entrained,
-        other => unreachable!("{other:?}"),
-    }
+    it.host.entrain_nocb(cpu)
 }
 
 pub fn start_barrier(it: &mut Bench) {
-    let Output::Seq(snap) = it.world_input(Input::Barrier(BarrierInput::Snap)) else {
-        unreachable!("what a snap returns");
-    };
-    it.world_input(Input::Barrier(BarrierInput::Start { snap }));
+    let barrier = it.host.barrier();
+    let snap = barrier.snap();
+    let _ = barrier.start(snap);
 }
 
 pub fn toggle(it: &mut Bench, cpu: CpuId, to: bool, online: bool) -> Result<Toggled, Refused> {
-    let tick = it.now();
-    let input = match to {
-        true => OffloadInput::Offload { cpu, online },
-        false => OffloadInput::Deoffload { cpu, online, tick },
-    };
-    match it.input(input) {
-        Output::Toggled(toggled) => toggled,
-        other => unreachable!("{other:?}"),
-    }
+    it.host.toggle(cpu, to, online)
 }
 
 pub fn online_bench(policy: Policy) -> Bench {
@@ -253,7 +239,10 @@ fn no_batch_begins_while_the_other_side_has_one_out() {
         it.grace_period();
         it.rcuog(0);
         assert!(it.host.take_rcuop(1));
-        let out = it.begin_batch(1, Context::Rcuop).expect("one is ready");
+        let out = it
+            .host
+            .begin_batch(1, Context::Rcuop)
+            .expect("one is ready");
         // The CPU changes sides, and has another callback ready.
         let _ = toggle(&mut it, 1, false, true);
         let _ = it.call(1);
@@ -264,19 +253,22 @@ fn no_batch_begins_while_the_other_side_has_one_out() {
         assert_eq!(it.list(1), (1, 0));
         it.host.take_core(1);
         assert_eq!(it.batch(1, Context::Softirq), 0, "rcuop invokes them");
-        it.end_batch(1, out);
+        it.host.end_batch(1, out);
         let context = Context::Rcuop;
-        it.input(OffloadInput::BatchOver { cpu: 1, context });
+        let _ = it.host.batch_over(1, context);
         assert!(it.host.take_core(1), "the soft interrupt continues");
         // The CPU changes sides again in the middle of a batch.
         let _ = it.call(1);
-        let out = it.begin_batch(1, Context::Softirq).expect("one is ready");
+        let out = it
+            .host
+            .begin_batch(1, Context::Softirq)
+            .expect("one is ready");
         let _ = toggle(&mut it, 1, true, true);
         assert_eq!(it.ticks(20), [0; 4]);
         assert_eq!(it.list(1), (1, 0), "{policy:?}");
-        it.end_batch(1, out);
+        it.host.end_batch(1, out);
         let context = Context::Softirq;
-        it.input(OffloadInput::BatchOver { cpu: 1, context });
+        let _ = it.host.batch_over(1, context);
         assert_eq!(it.ticks(1), [0, 1, 0, 0], "rcuop continues");
     }
 }

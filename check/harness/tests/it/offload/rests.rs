@@ -1,6 +1,5 @@
 //! How rcuog rests, what ends its rest, and wake-ups of rcuop.
 
-use quiescent_harness::replay::OffloadInput;
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{Offload, Policy, Rest};
 
@@ -75,7 +74,7 @@ fn one_that_polls_is_never_woken() {
         };
         let mut it = Bench::with(4, offload);
         for group in 0..2 {
-            it.input(OffloadInput::BeginPass { group, tick: 0 });
+            let _ = it.host.begin_pass(group, 0);
             it.rcuog(group);
         }
         assert_eq!(it.host.group(0).rest(), Some(Rest::Poll { ticks: 1 }));
@@ -130,7 +129,7 @@ fn an_rcuop_that_finds_nothing_says_so() {
     it.grace_period();
     it.rcuog(0);
     assert!(it.cpu(1).rcuop_woke(&heard));
-    let out = it.begin_batch(1, Context::Rcuop);
+    let out = it.host.begin_batch(1, Context::Rcuop);
     assert_eq!(heard.0.get(), 1);
     assert!(
         out.is_some() && !it.cpu(1).rcuop_woke(&heard),

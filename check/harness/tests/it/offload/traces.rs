@@ -1,6 +1,5 @@
 //! Sequences that were recorded on a real kernel (Linux 6.12, 8 CPUs, all offloaded), word by word.
 
-use quiescent_harness::replay::OffloadInput;
 use quiescent_kernel::offload::{Policy, stride};
 
 use super::bench::{Bench, FLUSH};
@@ -104,7 +103,7 @@ fn two_lazy_lists_and_a_callback_in_a_hurry() {
     it.host.pass_jiffies(4022);
     let _ = it.host.call_nocb(3, false, false);
     assert_eq!(it.trace(), ["3 FirstQ", "3 WakeEmptyIsDeferred"]);
-    it.input(OffloadInput::Deliver { cpu: 3 }); // when it idles
+    let _ = it.host.deliver(3); // when it idles
     assert_eq!(it.trace(), ["3 DoWake", "3 DeferredWake"]);
     it.rcuog(0);
     let pass = [

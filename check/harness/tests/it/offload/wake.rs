@@ -1,6 +1,5 @@
 //! Wake-ups of the offload threads, and the rest of rcuog.
 
-use quiescent_harness::replay::{OffloadInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{Offload, Policy, WakeLevel};
 use quiescent_kernel::tick::{At, Pending};
@@ -146,7 +145,7 @@ fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
             assert!(it.host.take_rcuop(1));
         }
         assert_eq!(it.cpu(1).member().rcuop_sleeps(), !woken);
-        let batch = out.then(|| it.begin_batch(1, Context::Rcuop));
+        let batch = out.then(|| it.host.begin_batch(1, Context::Rcuop));
         for _ in 0..QHIMARK + 2 {
             let _ = it.call(1);
         }
@@ -225,7 +224,7 @@ fn ticks_and_idle_entries_deliver_and_leave_lazy_lists_alone() {
     for policy in BOTH {
         let mut it = Bench::new(4, policy);
         let _ = it.call_lazy(0);
-        it.input(OffloadInput::Deliver { cpu: 0 });
+        let _ = it.host.deliver(0);
         assert_eq!(it.rcuog(0).0, 0);
         let _ = it.host.call_nocb(1, false, false);
         let at = At {
@@ -236,7 +235,7 @@ fn ticks_and_idle_entries_deliver_and_leave_lazy_lists_alone() {
             it.cpu(1).pending(it.host.engine(), at),
             Some(Pending::DeferredWake)
         );
-        it.input(OffloadInput::Deliver { cpu: 1 });
+        let _ = it.host.deliver(1);
         assert_eq!(it.rcuog(0).0, 1, "{policy:?}");
     }
 }
@@ -246,8 +245,7 @@ fn a_timer_that_was_set_anew_does_nothing() {
     let mut it = Bench::new(4, Policy::Kernel612);
     let _ = it.call_lazy(0);
     let tick = it.now() + FLUSH - 1;
-    let fired = it.input(OffloadInput::TimerFired { group: 0, tick });
-    assert_eq!(fired, Output::Todo(Default::default()));
+    assert_eq!(it.host.timer_fired(0, tick), Default::default());
 }
 
 // The choice of when to sleep.
@@ -295,8 +293,7 @@ fn a_bypass_that_turns_mixed_wakes_only_if_nothing_is_pending() {
             let _ = it.call_lazy(1); // lazy callbacks count
         }
         if pending {
-            let tick = it.now();
-            it.input(OffloadInput::Shrink { cpu: 1, tick });
+            let _ = it.host.shrink(1);
             it.rcuog(0);
             let _ = it.call_lazy(1);
         }

@@ -1,6 +1,5 @@
 //! Rare events: CPUs arrive, leave, and change sides; memory runs low; barriers.
 
-use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output};
 use quiescent_kernel::CpuId;
 use quiescent_kernel::barrier::{Begin, Visit};
 use quiescent_kernel::limits::Context;
@@ -40,23 +39,15 @@ impl Rig {
     pub fn comes(&mut self) {
         let came = self.host.register();
         self.online[came as usize] = true;
-        self.host.on(came, CpuInput::Online);
+        self.host.came_online(came);
     }
 
     pub fn toggle(&mut self, at: usize) {
         if at >= CHOSEN {
             return;
         }
-        let (cpu, online, tick) = (at as CpuId, self.online[at], self.host.now().jiffies);
-        let off = self.is_offloaded(at);
-        let input = match off {
-            true => OffloadInput::Deoffload { cpu, online, tick },
-            false => OffloadInput::Offload { cpu, online },
-        };
-        let Output::Toggled(toggled) = self.host.offload(input) else {
-            unreachable!("what a toggle returns");
-        };
-        let Ok(toggled) = toggled else {
+        let (online, off) = (self.online[at], self.is_offloaded(at));
+        let Ok(toggled) = self.host.toggle(at as CpuId, !off, online) else {
             self.seldom.refused += 1;
             assert!(!online && !self.fifos[at].is_empty(), "it is empty");
             return;
@@ -81,7 +72,7 @@ impl Rig {
         }
         let cpu = at as CpuId;
         if at < CHOSEN {
-            self.host.offload(OffloadInput::Deliver { cpu });
+            let _ = self.host.deliver(cpu);
         }
         let softirq = |rig: &Rig| {
             let out = rig.fifos[at].out.as_ref();
@@ -109,11 +100,9 @@ impl Rig {
     }
 
     fn adopt(&mut self, from: usize) {
-        let (cpu, gone, tick) = (0, from as CpuId, self.host.now().jiffies);
-        let input = OffloadInput::TakeOver { cpu, gone, tick };
-        let Output::TakenOver(Some(taken)) = self.host.offload(input) else {
-            unreachable!("it was not offloaded");
-        };
+        let cpu = 0;
+        let taken = self.host.take_over(cpu, from as CpuId);
+        let taken = taken.expect("it was not offloaded");
         let [own, other] = self.fifos.get_disjoint_mut([0, from]).expect("they differ");
         let flushed = own.flush(taken.flushed);
         self.seldom.bypass_by_adopter += u32::from(flushed);
@@ -136,18 +125,15 @@ impl Rig {
     pub fn odds(&mut self) {
         if self.random.below(2) == 0 {
             self.hurry = !self.hurry;
-            let input = match self.hurry {
-                true => OffloadInput::AsyncHurry,
-                false => OffloadInput::AsyncRelax,
-            };
-            self.host.offload(input);
+            let engine = self.host.engine_mut();
+            match self.hurry {
+                true => engine.async_hurry(),
+                false => engine.async_relax(),
+            }
             return;
         }
         let at = self.random.below(CHOSEN as u64);
-        let (cpu, tick) = (at as CpuId, self.host.now().jiffies);
-        let Output::Flushed(flushed) = self.host.offload(OffloadInput::Shrink { cpu, tick }) else {
-            unreachable!("what a scan returns");
-        };
+        let flushed = self.host.shrink(at as CpuId);
         self.fifos[at].flush(flushed.flushed);
         self.seldom.shrunk += u32::from(flushed.lazy > 0);
     }
@@ -159,13 +145,9 @@ impl Rig {
         if !self.barriers.is_over() {
             return self.step_barrier();
         }
-        let Output::Seq(snap) = self.host.input(Input::Barrier(BarrierInput::Snap)) else {
-            unreachable!("what a snap returns");
-        };
-        let begun = self
-            .host
-            .input(Input::Barrier(BarrierInput::Start { snap }));
-        assert!(matches!(begun, Output::Begin(Begin::Started { .. })));
+        let barrier = self.host.barrier();
+        let snap = barrier.snap();
+        assert!(matches!(barrier.start(snap), Begin::Started { .. }));
         self.barriers.flight = Some(Flight {
             owed: self.oracle.owed(),
             visited: 0,
@@ -182,27 +164,21 @@ impl Rig {
         if at < CPUS {
             self.visit(at);
         } else if at == CPUS {
-            let complete = self.host.input(Input::Barrier(BarrierInput::VisitedAll));
+            let complete = self.host.barrier().visited_all();
             self.end_barrier(complete);
         }
     }
 
     fn visit(&mut self, at: usize) {
-        let (cpu, tick) = (at as CpuId, self.host.now().jiffies);
+        let cpu = at as CpuId;
         let lazy = self.host.cpu(cpu).map_or(0, |cpu| cpu.member().lazy());
         let visit = if at < CHOSEN {
-            let output = self.host.offload(OffloadInput::EntrainNocb { cpu, tick });
-            let Output::Entrained(entrained) = output else {
-                unreachable!("what a visit returns");
-            };
+            let entrained = self.host.entrain_nocb(cpu);
             let flushed = self.fifos[at].flush(entrained.flushed);
             self.seldom.bypass_by_barrier += u32::from(flushed);
             entrained.visit
         } else {
-            match self.host.on(cpu, CpuInput::EntrainBarrier) {
-                Output::Visit(visit) => visit,
-                other => unreachable!("{other:?}"),
-            }
+            self.host.entrain(cpu)
         };
         let none = self.fifos[at].is_empty();
         if visit == Visit::Noted {
@@ -220,19 +196,19 @@ impl Rig {
 
     /// The barrier's callback was invoked on a CPU.
     pub fn share_done(&mut self) {
-        let complete = self.host.input(Input::Barrier(BarrierInput::OneDone));
+        let complete = self.host.barrier().one_done();
         self.end_barrier(complete);
     }
 
-    fn end_barrier(&mut self, complete: Output) {
-        if complete != Output::Done(true) {
+    fn end_barrier(&mut self, complete: bool) {
+        if !complete {
             return;
         }
         let flight = self.barriers.flight.take().expect("it is in flight");
         for id in flight.owed {
             assert!(self.oracle.callbacks[id].invoked, "the barrier missed {id}");
         }
-        self.host.input(Input::Barrier(BarrierInput::End));
+        self.host.barrier().end();
         self.seldom.barriers += 1;
     }
 }

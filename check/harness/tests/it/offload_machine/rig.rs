@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use quiescent_harness::host::{OgStep, TestHost};
-use quiescent_harness::replay::{CpuInput, OffloadInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::Policy;
 use quiescent_kernel::{Config, CpuId};
@@ -43,17 +42,14 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(config: Config, random: Random, record: bool) -> Rig {
+    pub fn new(config: Config, random: Random) -> Rig {
         let mut host = TestHost::kernel_with(CPUS as u32, config);
-        if record {
-            host.record();
-        }
         assert!(host.try_drive(0));
         (0..CHOSEN).for_each(|cpu| host.choose(cpu as CpuId));
         for group in host.world().groups.keys().copied().collect::<Vec<_>>() {
-            host.offload(OffloadInput::BeginPass { group, tick: 0 });
+            let _ = host.begin_pass(group, 0);
         }
-        host.offload(OffloadInput::AsyncRelax);
+        host.engine_mut().async_relax();
         Rig {
             host,
             seldom: Seldom::default(),
@@ -156,8 +152,7 @@ impl Rig {
         };
         self.raised[at] |= self.host.tick_at(cpu, at_tick).core.is_some();
         if due {
-            let output = self.host.offload(OffloadInput::Deliver { cpu });
-            let woken = matches!(output, Output::Todo(todo) if todo.rcuog.is_some());
+            let woken = self.host.deliver(cpu).rcuog.is_some();
             self.seldom.delivered += u32::from(woken);
         }
     }
@@ -179,11 +174,9 @@ impl Rig {
     }
 
     fn begin_batch(&mut self, at: usize, context: Context) {
-        let cpu = at as CpuId;
-        let output = self.host.on(cpu, CpuInput::BeginBatch { context });
-        match output {
-            Output::Batch(Some((start, end, _))) => self.fifos[at].take(context, (start, end)),
-            _ => self.batch_over(at, context),
+        match self.host.begin_batch(at as CpuId, context) {
+            Some(range) => self.fifos[at].take(context, range),
+            None => self.batch_over(at, context),
         }
     }
 
@@ -199,13 +192,7 @@ impl Rig {
 
     fn end_batch(&mut self, at: usize) {
         let out = self.fifos[at].out.take().expect("a batch is out");
-        let (start, end) = out.range;
-        let input = CpuInput::EndBatch {
-            start,
-            end,
-            invoked: end.wrapping_sub(start),
-        };
-        self.host.on(at as CpuId, input);
+        self.host.end_batch(at as CpuId, out.range);
         self.batch_over(at, out.context);
     }
 
@@ -216,10 +203,7 @@ impl Rig {
             self.raised[at] |= more;
             return;
         }
-        let output = self.host.offload(OffloadInput::BatchOver { cpu, context });
-        let Output::AfterBatch(after) = output else {
-            unreachable!("what such a call returns");
-        };
+        let after = self.host.batch_over(cpu, context);
         match context {
             Context::Rcuop => self.rcuop[at] = after.again,
             _ => self.raised[at] |= after.again,
@@ -259,7 +243,7 @@ impl Rig {
         if self.host.take_rcuop(cpu) {
             assert!(!self.rcuop[at], "an rcuop was woken that is awake");
             self.rcuop[at] = true;
-            self.host.offload(OffloadInput::RcuopWoke { cpu });
+            self.host.rcuop_woke(cpu);
         }
         let running = self.fifos[at].out.as_ref().map(|out| out.context);
         if running == Some(Context::Rcuop) {

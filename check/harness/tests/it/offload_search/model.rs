@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output, World};
+use quiescent_harness::world::{Asks, World};
 use quiescent_kernel::limits::Context;
-use quiescent_kernel::offload::{Offload, Place, Policy, Rest, Timer, Todo};
+use quiescent_kernel::offload::{Offload, Place, Policy, Rest, Timer};
 use quiescent_kernel::{Config, Cpu, CpuId, EarlyQs, Global, Host, LeafId, Phase, Pos, Seen, Seq};
 
 pub const CPUS: usize = 2;
@@ -105,12 +105,12 @@ impl State {
             queued: Vec::new(),
         };
         for cpu in 0..CPUS as CpuId {
-            let cpus = CPUS as u32;
-            state.offload(OffloadInput::Choose { cpu, cpus });
+            state.world.choose(cpu, CPUS as u32);
         }
-        state.offload(OffloadInput::AsyncRelax);
+        state.world.global.async_relax();
         let snap = state.world.barrier.snap();
-        state.apply(Input::Barrier(BarrierInput::Start { snap }));
+        let _ = state.world.barrier.start(snap);
+        state.world.global.forget_history();
         state
     }
 
@@ -120,30 +120,9 @@ impl State {
 
     // Calls.
 
-    pub fn apply(&mut self, input: Input) -> Output {
-        let output = self.world.apply(input, &Idle);
-        self.world.global.forget_history();
-        output
-    }
-
-    pub fn on(&mut self, at: usize, input: CpuInput) -> Output {
-        self.apply(Input::Cpu(at as CpuId, input))
-    }
-
-    /// Makes a call about offloading and performs its effects, except for the moves of callbacks.
-    pub fn offload(&mut self, input: OffloadInput) -> Output {
-        let output = self.apply(Input::Offload(input));
-        let (todo, timer) = match output {
-            Output::Queued(it) => (it.todo, it.todo.timer),
-            Output::Visited(it) => (it.todo, it.todo.timer),
-            Output::Todo(todo) => (todo, todo.timer),
-            Output::AfterBatch(it) => (it.todo, it.todo.timer),
-            Output::Toggled(Ok(it)) => (it.todo, it.todo.timer),
-            Output::Entrained(it) => (it.todo, it.todo.timer),
-            Output::Timer(timer) => (Todo::default(), timer),
-            Output::Rested(rested) => (Todo::default(), rested.timer),
-            _ => (Todo::default(), Timer::Keep),
-        };
+    /// Does what a call about offloading asks for, except for the moves of callbacks.
+    pub fn asked<T: Asks>(&mut self, result: T) -> T {
+        let todo = result.todo();
         self.rcuog_woken |= todo.rcuog.is_some();
         if let Some(cpu) = todo.rcuop {
             self.fifos[cpu as usize].rcuop_woken = true;
@@ -151,12 +130,12 @@ impl State {
         if let Some(cpu) = todo.core {
             self.fifos[cpu as usize].raised = true;
         }
-        match timer {
+        match todo.timer {
             Timer::Keep => {}
             Timer::Set(at) => self.timer = Some(at),
             Timer::Stop => self.timer = None,
         }
-        output
+        result
     }
 
     pub fn flush(&mut self, at: usize, flushed: u64) {

@@ -1,11 +1,10 @@
 //! The possible actions of a state, and their execution.
 
-use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
 use quiescent_kernel::barrier::Visit;
 use quiescent_kernel::offload::{Call, Place};
 use quiescent_kernel::{CpuId, Now, Phase};
 
-use super::model::{BARRIER, CPUS, State};
+use super::model::{BARRIER, CPUS, Idle, State};
 
 /// One action; CPUs by number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,14 +87,16 @@ impl State {
                 self.visit(at);
             }
             Deed::Deliver(at) => {
-                let cpu = at as CpuId;
-                self.offload(OffloadInput::Deliver { cpu });
+                let it = self.world.member(at as CpuId);
+                let todo = it.group.deliver(at as CpuId, &Idle);
+                let _ = self.asked(todo);
             }
             Deed::Rcuog => self.rcuog(),
             Deed::Rcuop(at) => self.rcuop(at),
             Deed::SoftInterrupt(at) => self.soft_interrupt(at),
             Deed::Gp => self.gp(),
         }
+        self.world.global.forget_history();
     }
 
     fn call(&mut self, at: usize, lazy: bool, can_wake: bool) {
@@ -110,10 +111,9 @@ impl State {
             early: false,
         };
         let stamp = self.world.global.published().global.snap();
-        let cpu = at as CpuId;
-        let Output::Queued(queued) = self.offload(OffloadInput::CallNocb { cpu, call }) else {
-            unreachable!("what a call returns");
-        };
+        let it = self.world.member(at as CpuId);
+        let queued = it.cpu.call_nocb(call, it.group, it.global, &Idle);
+        let queued = self.asked(queued);
         self.flush(at, queued.flushed);
         self.push(at, queued.place, self.queued.len() as u8);
         self.queued.push((at as u8, stamp, false));
@@ -124,8 +124,9 @@ impl State {
         self.tick += 1;
         if self.timer.is_some_and(|at| at <= self.tick) {
             self.timer = None;
-            let tick = self.tick;
-            self.offload(OffloadInput::TimerFired { group: 0, tick });
+            let (group, _) = self.world.group(0);
+            let todo = group.timer_fired(self.tick, &Idle);
+            let _ = self.asked(todo);
         }
         for at in 0..CPUS {
             let cpu = self.cpu(at);
@@ -135,21 +136,20 @@ impl State {
     }
 
     fn rcuog(&mut self) {
-        let (group, tick) = (0, self.tick);
-        if !self.world.groups[&0].in_pass() {
+        let tick = self.tick;
+        let (group, global) = self.world.group(0);
+        if !group.in_pass() {
+            let timer = group.begin_pass(tick, global, &Idle);
             self.rcuog_woken = false;
-            self.offload(OffloadInput::BeginPass { group, tick });
-            return;
-        }
-        match self.world.groups[&0].next_member() {
-            Some(cpu) => {
-                let Output::Visited(visited) = self.offload(OffloadInput::Visit { cpu, tick })
-                else {
-                    unreachable!("what a visit returns");
-                };
-                self.flush(cpu as usize, visited.flushed);
-            }
-            None => drop(self.offload(OffloadInput::EndPass { group, tick })),
+            let _ = self.asked(timer);
+        } else if let Some(cpu) = group.next_member() {
+            let it = self.world.member(cpu);
+            let visited = it.cpu.visit(tick, it.group, it.global, &Idle);
+            let visited = self.asked(visited);
+            self.flush(cpu as usize, visited.flushed);
+        } else {
+            let rested = group.end_pass(tick, global, &Idle);
+            let _ = self.asked(rested);
         }
     }
 
@@ -168,20 +168,19 @@ impl State {
             return self.end_batch(at);
         }
         self.fifos[at].raised = false;
-        let _ = self.on(at, CpuInput::Core);
+        let (cpu, global) = self.world.cpu(at as CpuId);
+        let _ = cpu.core(global, &Idle);
         if self.cpu(at).invokes() {
             self.begin_batch(at, false);
         }
     }
 
     fn begin_batch(&mut self, at: usize, rcuop: bool) {
-        let context = State::context(rcuop);
-        let Output::Batch(begun) = self.on(at, CpuInput::BeginBatch { context }) else {
-            unreachable!("what it returns");
-        };
-        let Some((start, end, _)) = begun else {
+        let (cpu, global) = self.world.cpu(at as CpuId);
+        let Some((range, _)) = cpu.begin_batch(global, State::context(rcuop)) else {
             return self.batch_over(at, rcuop);
         };
+        let (start, end) = (range.start, range.end);
         let n = end.wrapping_sub(start) as usize;
         let fifos = &mut self.fifos[at];
         assert!(fifos.out.is_none(), "two batches of a CPU are out");
@@ -193,21 +192,15 @@ impl State {
         let (rcuop, start, end, all) = self.fifos[at].out.take().expect("a batch is out");
         all.into_iter().for_each(|what| self.invoke(what));
         let invoked = end.wrapping_sub(start);
-        let input = CpuInput::EndBatch {
-            start,
-            end,
-            invoked,
-        };
-        self.on(at, input);
+        let (cpu, global) = self.world.cpu(at as CpuId);
+        cpu.end_batch(global, start..end, invoked);
         self.batch_over(at, rcuop);
     }
 
     fn batch_over(&mut self, at: usize, rcuop: bool) {
-        let (cpu, context) = (at as CpuId, State::context(rcuop));
-        let Output::AfterBatch(after) = self.offload(OffloadInput::BatchOver { cpu, context })
-        else {
-            unreachable!("what it returns");
-        };
+        let it = self.world.member(at as CpuId);
+        let after = it.cpu.batch_over(State::context(rcuop), it.global, &Idle);
+        let after = self.asked(after);
         if rcuop {
             self.fifos[at].rcuop_awake = after.again;
         } else {
@@ -221,11 +214,11 @@ impl State {
         let before = self.phase();
         loop {
             let now = Now { ns: 0, jiffies: 0 };
-            if let Output::Effects(effects) = self.apply(Input::Step { now })
-                && matches!(effects.next, Fence)
-            {
-                self.apply(Input::Fenced);
+            let global = &mut self.world.global;
+            if matches!(global.step(now, &Idle).next, Fence) {
+                let _ = global.fenced();
             }
+            global.forget_history();
             let after = self.phase();
             let stops = matches!(after, Phase::Hotplug(_) | Phase::Cleanup(_) | Phase::End);
             let idle = after == Phase::Idle;
@@ -236,24 +229,23 @@ impl State {
     }
 
     fn toggle(&mut self, at: usize) {
-        let (cpu, online, tick) = (at as CpuId, true, self.tick);
-        let input = if self.cpu(at).is_offloaded() {
-            OffloadInput::Deoffload { cpu, online, tick }
+        let it = self.world.member(at as CpuId);
+        let toggled = if it.cpu.is_offloaded() {
+            it.cpu
+                .deoffload(true, self.tick, it.group, it.global, &Idle)
         } else {
-            OffloadInput::Offload { cpu, online }
+            it.cpu.offload(true, it.group, it.global, &Idle)
         };
-        let Output::Toggled(Ok(toggled)) = self.offload(input) else {
-            unreachable!("online CPUs may be toggled");
-        };
+        let toggled = self.asked(toggled.expect("online CPUs may be toggled"));
         self.flush(at, toggled.flushed);
     }
 
     fn visit(&mut self, at: usize) {
-        let (cpu, tick) = (at as CpuId, self.tick);
-        let Output::Entrained(visited) = self.offload(OffloadInput::EntrainNocb { cpu, tick })
-        else {
-            unreachable!("what a visit returns");
-        };
+        let it = self.world.member(at as CpuId);
+        let visited = it
+            .cpu
+            .entrain_nocb(self.tick, it.barrier, it.group, it.global, &Idle);
+        let visited = self.asked(visited);
         self.flush(at, visited.flushed);
         if visited.visit == Visit::Noted {
             self.push(at, Place::List, BARRIER);

@@ -1,6 +1,6 @@
 //! The thread host's policy in the test host: the driver's spins, flags, fences and sleeps.
 
-use quiescent_engine::{Config, FenceCause, Global, Interest, Next, Now, Pace, Phase, Wait};
+use quiescent_engine::{Config, FenceCause, Global, Interest, Look, Next, Now, Pace, Phase, Wait};
 use quiescent_harness_threads::{Done, TestHost};
 
 const STALL: u64 = 1_000_000;
@@ -384,4 +384,32 @@ fn cpus_are_never_turned_over() {
     }
     assert_eq!(host.engine().counts().turns, 0);
     assert_eq!(host.engine().holdouts().collect::<Vec<_>>(), [1]);
+}
+
+/// A driver that took the role from one that was in its fence has twice the time for its own, up to 64 times;
+/// once one has returned in time, the next has as much as the first.
+#[test]
+fn who_takes_the_role_from_one_that_took_it_has_twice_the_time() {
+    let mut host = TestHost::threads(3);
+    let patience = host.engine().config().takeover_after_ns;
+    waiter(&mut host, 0);
+    while host.step() != START {}
+    let ticket = host.wait_for_gp(1);
+    let mut now = 1 << 40;
+    let mut look = |host: &mut TestHost, times: u64| {
+        let mut at = |now| {
+            host.engine_mut()
+                .take_over(Some(1), Interest::Waiter(ticket), now, false)
+        };
+        let due = now + times * patience;
+        assert_eq!(at(now), Look::At(due));
+        assert_eq!(at(due - 1), Look::At(due));
+        assert_eq!(at(due), Look::TakenOver, "after {times} times the patience");
+        now = due;
+    };
+    for times in [1, 2, 4, 8, 16, 32, 64, 64] {
+        look(&mut host, times);
+    }
+    let _ = host.engine_mut().fenced();
+    look(&mut host, 1);
 }

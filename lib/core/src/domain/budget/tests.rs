@@ -4,18 +4,25 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::domain::life::Domain;
+use crate::domain::run;
 use crate::domain::state::State;
-use crate::queue::kind::PLAIN;
+use crate::queue::kind::{OWN, PLAIN};
 use crate::queue::lane::Entry;
 use crate::reader::set::DomainReaders;
 use crate::reader::word;
-use crate::testing::{Program, memory, program};
+use crate::testing::{Program, counter, counting, memory, program};
 
 /// Whether one more fits.
-fn fits(state: &'static State) -> bool {
-    let Entry { object, what } = memory();
-    let fits = state.try_deliver(PLAIN, Entry { object, what }, 64).is_ok();
-    if !fits {
+fn fits(state: &'static State, lane: usize) -> bool {
+    let Entry { object, what } = match lane {
+        PLAIN => memory(),
+        _ => {
+            run::note_code();
+            counting(counter())
+        }
+    };
+    let fits = state.try_deliver(lane, Entry { object, what }, 64).is_ok();
+    if !fits && lane == PLAIN {
         // SAFETY: `memory` made it, and it was not queued.
         drop(unsafe { Box::from_raw(object.cast::<u64>()) });
     }
@@ -23,14 +30,14 @@ fn fits(state: &'static State) -> bool {
 }
 
 /// Fills the domain up to its budget while a reader is inside.
-fn full(program: &'static Program, domain: Option<&'static Domain>, most: u64) {
+fn full(program: &'static Program, domain: Option<&'static Domain>, lane: usize, most: u64) {
     let state = domain.map_or(&program.env.state, Domain::state);
     let local = program.local();
     state.lock().engine.set_budget(u64::MAX, most);
     let fill = || {
-        let held = (0..=most).take_while(|_| fits(state)).count() as u64;
+        let held = (0..=most).take_while(|_| fits(state, lane)).count() as u64;
         assert_eq!(held, most, "no more than the budget, and no less");
-        assert!(!fits(state));
+        assert!(!fits(state, lane));
     };
     match domain.map(|domain| (domain, &domain.readers)) {
         None => {
@@ -55,30 +62,30 @@ fn full(program: &'static Program, domain: Option<&'static Domain>, most: u64) {
     }
 }
 
-/// One call is enough for memory, however much is held and whether the grace period is over or still to be
-/// driven, once the last section has ended. No other thread takes part. (Of fewer than four the budget has
-/// no level below it that calls for help.)
+/// One call is enough, however much is held and whether the grace period is over or still to be driven, once
+/// the last section has ended: for memory, and for destructors, which the thread runs itself. No other thread
+/// takes part.
 #[test]
 fn a_full_budget_of_what_can_be_freed_admits_the_next_at_once() {
-    for most in [4, 9, 100, 1000] {
-        for kind in 0..3 {
-            for is_over in [false, true] {
-                let program = program();
-                program.asked.has_no_worker.store(1, Relaxed);
-                program.unlock(program.lock());
-                let domain = [
-                    None,
-                    Some(Domain::found(&program.env)),
-                    Some(program.domain()),
-                ][kind];
-                let state = domain.map_or(&program.env.state, Domain::state);
-                full(program, domain, most);
-                if is_over {
-                    assert_eq!(state.synchronize(Default::default()), Ok(()));
-                }
-                let what = format!("{most} held, kind {kind}, over {is_over}");
-                assert!(fits(state), "{what}");
-            }
+    let cases = [PLAIN, OWN].into_iter().flat_map(|lane| {
+        let most = [1, 2, 3, 4, 9, 100, 1000].into_iter();
+        most.flat_map(move |most| (0..6).map(move |case| (lane, most, case % 3, case >= 3)))
+    });
+    for (lane, most, kind, is_over) in cases {
+        let program = program();
+        program.asked.has_no_worker.store(1, Relaxed);
+        program.unlock(program.lock());
+        let domain = [
+            None,
+            Some(Domain::found(&program.env)),
+            Some(program.domain()),
+        ][kind];
+        let state = domain.map_or(&program.env.state, Domain::state);
+        full(program, domain, lane, most);
+        if is_over {
+            assert_eq!(state.synchronize(Default::default()), Ok(()));
         }
+        let what = format!("lane {lane}, {most} held, kind {kind}, over {is_over}");
+        assert!(fits(state, lane), "{what}");
     }
 }

@@ -189,9 +189,9 @@ fn an_owner_frees_what_is_done_and_says_how_many() {
     (0..7).for_each(|_| state.put(PLAIN, memory(), Urgency::Lazy));
     assert_eq!(state.synchronize(How::default()), Ok(()));
     let now = Until { deadline: Some(0) };
-    assert_eq!(state.free_own(now), 0);
+    assert_eq!(state.free_own(u64::MAX, now), 0);
     assert_eq!(state.held().0, 7);
-    assert_eq!(state.free_own(ALWAYS), 7);
+    assert_eq!(state.free_own(u64::MAX, ALWAYS), 7);
     take_all(state);
     assert_eq!(state.held(), (0, 0));
 }

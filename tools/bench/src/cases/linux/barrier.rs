@@ -5,47 +5,26 @@
 //! and a number of blocks, such as `1000 by retire`, or `empty`. Only for libraries that have a barrier for
 //! all threads. A process has the machine to itself.
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting;
 use crate::deferral::{self, RETIRE};
-use crate::measure::once::Question;
+use crate::measure::clock;
+use crate::measure::figures::Figures;
+use crate::measure::once::{Ask, Said};
 use crate::measure::threads::{Helper, Steps};
-use quiescent_report::rows::{Figure, stats};
-use quiescent_report::text::cases::Column;
-use serde::{Deserialize, Serialize};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The measurement.
 pub static BARRIER: Bench = Bench {
     name: "barrier",
-    about: "How long it takes until everything that was queued is gone",
     settings: &[
-        setting::compare("Beside liburcu's rcu_barrier"),
-        setting::rounds("3", "Rounds over all subjects and cases, a process each"),
-        setting::calls("200", "Barriers a process"),
-        setting::objects(
-            "10000",
-            "Blocks queued before each barrier, where it is not for empty queues",
-        ),
-        setting::threads("threads", "4", "Threads that queue them"),
+        setting::compare(),
+        setting::rounds("3"),
+        setting::calls("200"),
+        setting::objects("10000"),
+        setting::threads("threads", "4"),
     ],
-    method: "a fresh process a subject, case and round, alone, order rotated; threads hand over their share \
-             and sleep, then the main thread calls the barrier: the wall clock of that call",
-    body: Body::Processes(Processes {
-        cells,
-        ..Processes::USUAL
-    }),
-    title: "Until everything queued is gone, us; blocks queued before each call, by {threads} threads: \
-            median [min..max] of rounds",
-    tables: &[Shown::Metrics(
-        "The call",
-        |_| true,
-        &[
-            Column("median", "latency_us"),
-            Column("p99", "latency_us_p99"),
-            Column("maximum", "latency_us_max"),
-        ],
-    )],
+    body: Body::Asked(cells, patience, measure),
     ..Bench::USUAL
 };
 
@@ -59,103 +38,65 @@ fn cells(given: &Given) -> Vec<Cell> {
         let massed = subject.verbs.iter().filter(|verb| verb.massed);
         let massed = massed.map(|verb| (verb.name, given.of("objects")));
         for (verb, objects) in std::iter::once((RETIRE, 0)).chain(massed) {
-            let ask = BarrierAsk {
-                subject: subject.name.into(),
-                verb: verb.into(),
-                objects,
-                threads: given.of("threads"),
-                calls: given.of("calls"),
-            };
-            cells.push(Cell::alone(subject.name, &ask));
+            let cell = Cell::of(given, subject.name, verb);
+            cells.push(cell.with("objects", objects));
         }
     }
     cells
 }
 
-/// What is asked of a measuring process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BarrierAsk {
-    /// Who.
-    pub subject: String,
-    /// How blocks are handed over.
-    pub verb: String,
-    /// Blocks before each barrier, of all threads together; 0 for none.
-    pub objects: u64,
-    /// Threads.
-    pub threads: u64,
-    /// Barriers.
-    pub calls: u64,
+fn patience(ask: &Ask) -> Duration {
+    let calls = ask.of("calls");
+    Duration::from_micros(10 * ask.of("objects") * calls) + Duration::from_millis(100 * calls)
 }
 
-impl BarrierAsk {
-    /// The name in reports.
-    pub fn case(&self) -> String {
-        match self.objects {
-            0 => "empty".into(),
-            objects => format!("{objects} by {}", self.verb),
-        }
-    }
-}
-
-impl Question for BarrierAsk {
-    const KIND: &'static str = "barrier";
-
-    fn patience(&self) -> Duration {
-        Duration::from_micros(10 * self.objects * self.calls)
-            + Duration::from_millis(100 * self.calls)
-    }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        let subject = deferral::find(&self.subject)?;
-        let barrier = subject
-            .barrier
-            .ok_or_else(|| format!("{} has no barrier for all threads", subject.name))?;
-        // Without objects any verb will do: there may be none.
-        let verb = (self.objects > 0)
-            .then(|| subject.verb(&self.verb))
-            .transpose()?;
-        let share = self.objects.div_ceil(self.threads.max(1));
-        let producer = |_| {
-            let body = move |steps: &Steps| {
-                (subject.attach)();
-                while steps.next(()) {
-                    if let Some(verb) = verb {
-                        (verb.many)(share);
-                    }
+fn measure(ask: &Ask) -> Said {
+    let (objects, threads) = (ask.of("objects"), ask.of("threads"));
+    let subject = deferral::find(&ask.subject)?;
+    let barrier = subject
+        .barrier
+        .ok_or_else(|| format!("{} has no barrier for all threads", subject.name))?;
+    // Without objects any verb will do: there may be none.
+    let verb = (objects > 0).then(|| subject.verb(&ask.case)).transpose()?;
+    let share = objects.div_ceil(threads.max(1));
+    let producer = |_| {
+        let body = move |steps: &Steps| {
+            (subject.attach)();
+            while steps.next(()).is_some() {
+                if let Some(verb) = verb {
+                    (verb.many)(share);
                 }
-                (subject.finish)();
-                (subject.detach)();
-            };
-            Ok(Helper::start("producer", body)?.0)
-        };
-        let threads = (0..self.threads).map(producer);
-        let threads: Vec<Helper> = threads.collect::<Result<_, String>>()?;
-        let mut took = Vec::new();
-        // The first call is not measured: some libraries start their thread in it.
-        for call in 0..=self.calls {
-            threads.iter().try_for_each(Helper::go)?;
-            threads.iter().try_for_each(Helper::wait)?;
-            let begin = Instant::now();
-            barrier();
-            let us = begin.elapsed().as_nanos() as f64 / 1_000.0;
-            if call > 0 {
-                took.push(us);
             }
-        }
-        threads.into_iter().try_for_each(Helper::end)?;
-        (subject.settle)();
-        let case = self.case();
-        let percentiles = [
-            ("latency_us", 50.0),
-            ("latency_us_p99", 99.0),
-            ("latency_us_max", 100.0),
-        ];
-        let figure = |(metric, percent)| {
-            let us = stats::percentile(&took, percent)?;
-            Some(Figure::new(&case, metric, "us", us))
+            (subject.finish)();
+            (subject.detach)();
         };
-        Ok(percentiles.into_iter().filter_map(figure).collect())
+        Ok(Helper::start("producer", body)?.0)
+    };
+    let threads = (0..threads).map(producer);
+    let threads: Vec<Helper> = threads.collect::<Result<_, String>>()?;
+    let mut took = Vec::new();
+    // The first call is not measured: some libraries start their thread in it.
+    for call in 0..=ask.of("calls") {
+        threads.iter().try_for_each(|it| it.go(()))?;
+        threads.iter().try_for_each(Helper::wait)?;
+        let us = clock::us(barrier);
+        if call > 0 {
+            took.push(us);
+        }
     }
+    threads.into_iter().try_for_each(Helper::end)?;
+    (subject.settle)();
+    let mut figures = Figures::of(match objects {
+        0 => "empty".into(),
+        objects => format!("{objects} by {}", ask.case),
+    });
+    let wanted = [
+        ("latency_us", 50.0),
+        ("latency_us_p99", 99.0),
+        ("latency_us_max", 100.0),
+    ];
+    figures.percentiles("us", &took, &wanted);
+    Ok(figures.all)
 }
 
 #[cfg(test)]
@@ -172,16 +113,13 @@ mod tests {
                 .map(|it| (it.name, 100))
                 .chain([(RETIRE, 0)])
             {
-                let ask = BarrierAsk {
-                    subject: subject.name.into(),
-                    verb: verb.into(),
-                    objects,
-                    threads: 4,
-                    calls: 3,
-                };
+                let given = BARRIER.usual("true".into()).with("calls", 3);
+                let ask = Cell::of(&given, subject.name, verb)
+                    .with("objects", objects)
+                    .ask;
                 match subject.barrier {
-                    Some(_) => assert_eq!(ask.measure().unwrap().len(), 3, "{}", subject.name),
-                    None => assert!(ask.measure().unwrap_err().contains("no barrier")),
+                    Some(_) => assert_eq!(measure(&ask).unwrap().len(), 3, "{}", subject.name),
+                    None => assert!(measure(&ask).unwrap_err().contains("no barrier")),
                 }
             }
         }

@@ -7,92 +7,37 @@
 //! `offloaded` is `retire` where the worker reclaims. What the library counts against its budget is a metric
 //! of its own.
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::swap::Content;
 use crate::deferral::{self, BLOCK, Deferring, RETIRE, Verb};
-use crate::measure::once::Question;
+use crate::measure::figures::Figures;
+use crate::measure::once::{Ask, Said};
 use crate::measure::{clock, freed, process, threads};
 use crate::peers;
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
-use quiescent_report::rows::Figure;
-use quiescent_report::text::cases::Column;
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// The measurement.
 pub static FLOOD: Bench = Bench {
     name: "flood",
-    about: "Producers as fast as they can, beside a looping reader: throughput, memory held",
     settings: &[
-        setting::compare(
-            "Beside every other library in this build that is measured beside a reader; some may take \
-             gigabytes",
-        ),
-        setting::threads("producers", "2", "Threads that hand over"),
-        Setting::seconds("ms", "seconds", "5", "How long they do"),
-        setting::rounds("1", "Rounds over all subjects, a process each"),
+        setting::compare(),
+        setting::threads("producers", "2"),
+        Setting::seconds("ms", "seconds", "5"),
+        setting::rounds("1"),
     ],
-    method: "a fresh process a subject, verb and round, alone, order rotated; producers beside one looping \
-             reader; ops_per_s: blocks freed by the wall clock, the final barrier included; cpu_ns: all \
-             threads but the reader; backlog: the most seen by a look every 5 ms; held_bytes: 64 bytes of \
-             each, the library's own memory left out; counted_bytes: the most that the library counted \
-             against its budget",
-    body: Body::Processes(Processes {
-        cells,
-        ..Processes::USUAL
-    }),
-    title: "Blocks handed over as fast as possible, beside a looping reader, until all are freed",
-    tables: &[Shown::Metrics(
-        "A flood",
-        |_| true,
-        &[
-            Column("blocks/s", "ops_per_s"),
-            Column("CPU ns a block", "cpu_ns"),
-            Column("most held", "backlog"),
-            Column("held MiB", "held_bytes"),
-            Column("counted MiB", "counted_bytes"),
-            Column("peak RSS MiB", "peak_rss_bytes"),
-        ],
-    )],
+    body: Body::Asked(cells, |ask| 20 * ask.ms("ms"), measure),
     ..Bench::USUAL
 };
 
 fn cells(given: &Given) -> Vec<Cell> {
     let mut subjects = deferral::selected(given.is("compare"));
     subjects.retain(|subject| subject.beside(Content::Block).is_some());
-    let cell = |(subject, verb): (Deferring, Verb)| {
-        let ask = FloodAsk {
-            subject: subject.name.into(),
-            verb: verb.name.into(),
-            producers: given.of("producers"),
-            ms: given.of("ms"),
-        };
-        Cell::alone(subject.name, &ask)
-    };
+    let cell = |(subject, verb): (Deferring, Verb)| Cell::of(given, subject.name, verb.name);
     todo(&subjects).into_iter().map(cell).collect()
-}
-
-/// What is asked of a measuring process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FloodAsk {
-    /// Who.
-    pub subject: String,
-    /// How: one of its verbs.
-    pub verb: String,
-    /// Threads that hand over.
-    pub producers: u64,
-    /// For so long.
-    pub ms: u64,
-}
-
-impl FloodAsk {
-    /// The name in reports.
-    pub fn case(&self) -> String {
-        format!("{} {}p", self.verb, self.producers)
-    }
 }
 
 /// Blocks between two looks at the stop flag.
@@ -100,79 +45,60 @@ pub(crate) const CHUNK: u64 = 64;
 /// The interval between two readings of the blocks held.
 const LOOK: Duration = Duration::from_millis(5);
 
-impl Question for FloodAsk {
-    const KIND: &'static str = "flood";
-
-    fn patience(&self) -> Duration {
-        Duration::from_millis(20 * self.ms)
-    }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        let subject = deferral::find(&self.subject)?;
-        let own = own_verbs().into_iter().find(|verb| verb.name == self.verb);
-        let verb = match own.filter(|_| subject.name == OURS) {
-            Some(verb) => verb,
-            None => subject.verb(&self.verb)?,
-        };
-        quiescent::tuning::set_on_worker(verb.name == OFFLOADED);
-        let beside = subject
-            .beside(Content::Block)
-            .ok_or_else(|| format!("{} is not measured beside a reader", subject.name))?;
-        let members = 1 + self.producers as usize;
-        let controls: Vec<ReaderControl> = (0..members).map(|_| ReaderControl::default()).collect();
-        let start_rss = process::rss_bytes();
-        let freed_before = freed::count();
-        // The first member reads, the others hand over. What each gives: the CPU time it used.
-        let work = |number: usize, ()| {
-            let cpu = clock::thread_cpu_ns();
-            match number {
-                0 => _ = (beside.read)(&controls[0]),
-                _ => hand_over(verb, &controls[number], u64::MAX),
-            }
-            clock::thread_cpu_ns() - cpu
-        };
-        let made = || {
-            controls[1..]
-                .iter()
-                .map(|control| control.heartbeat.0.load(Relaxed))
-                .sum()
-        };
-        let (mut most_held, mut most_counted) = (0, 0);
-        let watch = || {
-            let end = Instant::now() + Duration::from_millis(self.ms);
-            while Instant::now() < end {
-                std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
-                most_held = most_held.max(held(verb, made(), freed_before));
-                most_counted = most_counted.max(quiescent::statistics().queued_bytes);
-            }
-            for control in &controls {
-                control.stop.0.store(1, Relaxed);
-            }
-        };
-        let ran = threads::run(&subject, members, |_| (), work, watch)?;
-        let (made, case): (u64, _) = (made(), self.case());
-        let of_block = |ns: u64| ns as f64 / made.max(1) as f64;
-        let reader_ns = ran.results.first().copied().unwrap_or(0);
-        let per_second = made as f64 * 1e9 / ran.wall_ns.max(1) as f64;
-        let cpu = of_block(ran.cpu_ns.saturating_sub(reader_ns));
-        let mut figures = vec![
-            Figure::new(&case, "ops_per_s", "blocks/s", per_second),
-            Figure::new(&case, "cpu_ns", "ns/block", cpu),
-            Figure::new(&case, "backlog", "blocks", most_held as f64),
-            Figure::new(&case, "held_bytes", "bytes", (most_held * BLOCK) as f64),
-        ];
-        if subject.name == OURS {
-            let counted = most_counted as f64;
-            figures.push(Figure::new(&case, "counted_bytes", "bytes", counted));
+fn measure(ask: &Ask) -> Said {
+    let subject = deferral::find(&ask.subject)?;
+    let own = own_verbs().into_iter().find(|verb| verb.name == ask.case);
+    let verb = match own.filter(|_| subject.name == OURS) {
+        Some(verb) => verb,
+        None => subject.verb(&ask.case)?,
+    };
+    quiescent::tuning::set_on_worker(verb.name == OFFLOADED);
+    let beside = subject
+        .beside(Content::Block)
+        .ok_or_else(|| format!("{} is not measured beside a reader", subject.name))?;
+    let members = 1 + ask.of("producers") as usize;
+    let controls: Vec<ReaderControl> = (0..members).map(|_| ReaderControl::default()).collect();
+    let start_rss = process::rss_bytes();
+    let freed_before = freed::count();
+    // The first member reads, the others hand over. What each gives: the CPU time it used.
+    let work = |number: usize, ()| {
+        let cpu = clock::thread_cpu_ns();
+        match number {
+            0 => _ = (beside.read)(&controls[0]),
+            _ => hand_over(verb, &controls[number], u64::MAX),
         }
-        for (metric, bytes) in [
-            ("peak_rss_bytes", process::peak_rss_bytes()),
-            ("start_rss_bytes", start_rss),
-        ] {
-            figures.extend(bytes.map(|bytes| Figure::new(&case, metric, "bytes", bytes as f64)));
+        clock::thread_cpu_ns() - cpu
+    };
+    let made = || {
+        let beats = controls[1..].iter().map(|it| it.heartbeat.0.load(Relaxed));
+        beats.sum::<u64>()
+    };
+    let (mut most_held, mut most_counted) = (0, 0);
+    let watch = || {
+        let end = Instant::now() + ask.ms("ms");
+        while Instant::now() < end {
+            std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+            most_held = most_held.max(held(verb, made(), freed_before));
+            most_counted = most_counted.max(quiescent::statistics().queued_bytes);
         }
-        Ok(figures)
+        for control in &controls {
+            control.stop.0.store(1, Relaxed);
+        }
+    };
+    let ran = threads::run(&subject, members, |_| (), work, watch)?;
+    let made = made();
+    let reader_ns = ran.results.first().copied().unwrap_or(0);
+    let cpu_ns = ran.cpu_ns.saturating_sub(reader_ns);
+    let mut figures = Figures::of(format!("{} {}p", ask.case, ask.of("producers")));
+    figures.add("ops_per_s", "blocks/s", ran.per_second(made));
+    figures.add("cpu_ns", "ns/block", cpu_ns as f64 / made.max(1) as f64);
+    figures.count("backlog", "blocks", most_held);
+    figures.count("held_bytes", "bytes", most_held * BLOCK);
+    if subject.name == OURS {
+        figures.count("counted_bytes", "bytes", most_counted);
     }
+    figures.peak_since(start_rss);
+    Ok(figures.all)
 }
 
 /// [`RETIRE`], where the worker frees.
@@ -226,24 +152,70 @@ mod tests {
     fn every_subject_is_flooded() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for (subject, verb) in todo(&deferral::all()) {
-            let mut ask = FloodAsk {
-                subject: subject.name.into(),
-                verb: verb.name.into(),
-                producers: 2,
-                ms: 10,
-            };
+            let given = FLOOD.usual("true".into());
+            let asked = |ms| measure(&Cell::of(&given, subject.name, verb.name).with("ms", ms).ask);
             if subject.beside(Content::Block).is_none() {
-                assert!(ask.measure().unwrap_err().contains("beside a reader"));
+                assert!(asked(1).unwrap_err().contains("beside a reader"));
                 continue;
             }
-            let mut freed = || {
-                let figures = ask.measure().unwrap();
-                assert!(figures.iter().all(|figure| figure.case == ask.case()));
-                ask.ms *= 10; // on a busy machine the first time may be too short
+            let case = format!("{} 2p", verb.name);
+            let freed = |ms| {
+                let figures = asked(ms).unwrap();
+                assert!(figures.iter().all(|figure| figure.case == case));
                 figures[0].value > 0.0
             };
-            let freed = (0..4).any(|_| freed());
+            // On a busy machine the first time may be too short.
+            let freed = [10, 100, 1_000, 10_000].into_iter().any(freed);
             assert!(freed, "{}: none was freed", subject.name);
+        }
+    }
+
+    /// However busy the machine is: what was freed took longer than producers were asked to hand over,
+    /// nothing is held that was not handed over, and no more CPU time is used than there is.
+    #[test]
+    fn no_figure_is_larger_than_what_was_asked() {
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
+        let subject = deferral::find(OURS).unwrap();
+        let given = FLOOD.usual("true".into());
+        let cpus = std::thread::available_parallelism().map_or(1, |it| it.get());
+        let check = |verb: &str, ms: u64| {
+            let (before, begin) = (freed::count(), Instant::now());
+            let figures =
+                measure(&Cell::of(&given, subject.name, verb).with("ms", ms).ask).unwrap();
+            let (freed, took) = (freed::count() - before, begin.elapsed().as_secs_f64());
+            let value = |metric| {
+                let found = figures.iter().find(|it| it.metric == metric);
+                found
+                    .unwrap_or_else(|| panic!("{metric}: {figures:?}"))
+                    .value
+            };
+            let (per_s, freed) = (value("ops_per_s"), freed as f64);
+            if freed == 0.0 {
+                return false; // stopped before they began
+            }
+            assert!(
+                per_s >= 0.999 * freed / took,
+                "{verb}: {per_s}, {freed} in {took} s"
+            );
+            assert!(
+                per_s < freed * 1e3 / ms as f64,
+                "{verb}: {per_s}, {freed} in {ms} ms"
+            );
+            assert!(
+                (0.0..=freed).contains(&value("backlog")),
+                "{verb}: {figures:?}"
+            );
+            assert_eq!(value("held_bytes"), BLOCK as f64 * value("backlog"));
+            let cpus_used = value("cpu_ns") * per_s / 1e9;
+            assert!(
+                cpus_used <= 1.01 * cpus as f64,
+                "{verb}: {cpus_used} of {cpus}"
+            );
+            true
+        };
+        for verb in ["call", "drop"] {
+            let checked = [30, 300, 3_000].into_iter().any(|ms| check(verb, ms));
+            assert!(checked, "{verb}: none was freed");
         }
     }
 }

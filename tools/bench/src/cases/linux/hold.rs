@@ -9,65 +9,26 @@
 //! store, the making of the value included (`malloc-free`: made and dropped); for this library grace periods
 //! and wake-ups of its workers.
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::pace::Pace;
 use crate::deferral::swap::{BARE, Content};
 use crate::deferral::{self, buffer};
-use crate::measure::once::Question;
-use crate::measure::{clock, process, threads};
+use crate::measure::figures::Figures;
+use crate::measure::once::{Ask, Said};
+use crate::measure::{clock, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
-use quiescent_report::rows::{Figure, MEBIBYTE};
-use serde::{Deserialize, Serialize};
+use quiescent_report::rows::Figure;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The measurement.
 pub static HOLD: Bench = Bench {
     name: "hold",
-    about: "Large values that are replaced now and then, with no weight declared: peak memory, old values \
-            held",
-    settings: &[
-        setting::compare(
-            "Beside arc-swap, crossbeam-epoch and seize, as far as they are in this build; some take \
-             gigabytes",
-        ),
-        Setting::seconds(
-            "ms",
-            "seconds",
-            "4",
-            "How long values are stored in each process",
-        ),
-    ],
-    method: "a fresh process a subject and row, several at the same time, those with a reader alone; one \
-             thread stores values of so many bytes so often a second, no weight is declared; small: a \
-             million values of 32 bytes before, as fast as possible; held: the most old values of that size \
-             when one more is made; peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the \
-             value and the final barrier included",
-    body: Body::Processes(Processes {
-        cells,
-        capacity: |_| CAPACITY,
-        ..Processes::USUAL
-    }),
-    title: "Large values in a cell, no weight declared",
-    tables: &[
-        Shown::Cases(
-            "Peak resident memory, MiB",
-            "peak_rss_bytes",
-            MEBIBYTE,
-            is_row,
-        ),
-        Shown::Cases("Old values that were held, at most", "held", 1.0, is_row),
-        Shown::Cases(
-            "CPU us a store, making the value included",
-            CPU,
-            1.0,
-            is_row,
-        ),
-        Shown::Cases("Grace periods", COUNTED[0], 1.0, is_row),
-        Shown::Cases("Wake-ups of workers", COUNTED[1], 1.0, is_row),
-    ],
+    settings: &[setting::compare(), Setting::seconds("ms", "seconds", "4")],
+    body: Body::Asked(cells, patience, measure),
+    capacity: |_| CAPACITY,
     ..Bench::USUAL
 };
 
@@ -81,25 +42,20 @@ fn cells(given: &Given) -> Vec<Cell> {
     let peers = PEERS.into_iter().filter(|_| given.is("compare"));
     let peers = peers.filter(|name| deferral::named(name).is_some());
     let subjects: Vec<&'static str> = std::iter::once(OURS).chain(peers).collect();
-    let cell = |row: Row, subject: &'static str| {
-        let ask = HoldAsk {
-            subject: subject.into(),
-            row,
-            ms: given.of("ms"),
-        };
+    let of_row = |row: Row| {
         let load = if row.read {
             CAPACITY
         } else {
             row.bytes as u64 * row.rate
         };
-        Cell::of_load(subject, &ask, load)
+        let of = move |subject: &&'static str| Cell::of(given, subject, row.name()).of_load(load);
+        subjects.iter().map(of).collect::<Vec<_>>()
     };
-    let of_row = |row| subjects.iter().map(move |subject| cell(row, subject));
     ROWS.into_iter().flat_map(of_row).collect()
 }
 
 /// What is stored, and how often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// Bytes that a value owns.
     bytes: usize,
@@ -156,76 +112,61 @@ impl Row {
     }
 }
 
-/// What is asked of a measuring process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HoldAsk {
-    /// Who.
-    pub subject: String,
-    /// What.
-    pub row: Row,
-    /// For so long.
-    pub ms: u64,
+fn patience(ask: &Ask) -> Duration {
+    10 * ask.ms("ms") + Duration::from_micros(10 * BEFORE)
 }
 
-impl Question for HoldAsk {
-    const KIND: &'static str = "hold";
+fn measure(ask: &Ask) -> Said {
+    let row = ROWS.into_iter().find(|row| row.name() == ask.case);
+    let row = row.ok_or_else(|| format!("no row `{}`", ask.case))?;
+    store(&ask.subject, row, ask.ms("ms"))
+}
 
-    fn patience(&self) -> Duration {
-        Duration::from_millis(10 * self.ms) + Duration::from_micros(10 * self.row.before)
-    }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        let (subject, row) = (deferral::find(&self.subject)?, self.row);
-        let beside = subject.beside(Content::Buffer);
-        let beside = beside.ok_or_else(|| format!("{} has no such loop", subject.name))?;
-        let control = ReaderControl::default();
-        // The first member stores, the second reads.
-        let prepare = |number| {
-            if number == 0 {
-                buffer::set_bytes(SMALL);
-                (beside.update)(&mut Pace::count(row.before));
-                buffer::set_bytes(row.bytes);
-            }
-        };
-        let work = |number, ()| {
-            let cpu = clock::thread_cpu_ns();
-            let mut pace = Pace::new(&control.stop.0, Some(row.rate));
-            match number {
-                0 => (beside.update)(&mut pace),
-                _ => _ = (beside.read)(&control),
-            }
-            (pace.done(), clock::thread_cpu_ns() - cpu)
-        };
-        let mut change = [0; 2];
-        let during = || {
-            let before = counted();
-            std::thread::sleep(Duration::from_millis(self.ms));
-            change = [0, 1].map(|at| counted()[at] - before[at]);
-            control.stop.0.store(1, Relaxed);
-        };
-        let members = 1 + usize::from(row.read);
-        let ran = threads::run(&subject, members, prepare, work, during)?;
-        let reading = ran.results.get(1).map_or(0, |it| it.1);
-        let cpu_us = ran.cpu_ns.saturating_sub(reading) as f64 / 1e3;
-        let case = row.name();
-        let figure = |metric, unit, value| Figure::new(&case, metric, unit, value);
-        let stores = ran.results[0].0.max(1) as f64;
-        let mut figures = vec![
-            figure("held", "values", buffer::most_held() as f64),
-            figure(CPU, "us/store", cpu_us / stores),
-        ];
-        if subject.name == OURS {
-            let of = |(name, change): (&'static str, u64)| figure(name, name, change as f64);
-            figures.extend(COUNTED.into_iter().zip(change).map(of));
+/// Has values of this row stored for so long.
+fn store(subject: &str, row: Row, time: Duration) -> Result<Vec<Figure>, String> {
+    let subject = deferral::find(subject)?;
+    let beside = subject.beside(Content::Buffer);
+    let beside = beside.ok_or_else(|| format!("{} has no such loop", subject.name))?;
+    let control = ReaderControl::default();
+    // The first member stores, the second reads.
+    let prepare = |number| {
+        if number == 0 {
+            buffer::set_bytes(SMALL);
+            (beside.update)(&mut Pace::count(row.before));
+            buffer::set_bytes(row.bytes);
         }
-        let peak = process::peak_rss_bytes();
-        figures.extend(peak.map(|bytes| figure("peak_rss_bytes", "bytes", bytes as f64)));
-        Ok(figures)
+    };
+    let work = |number, ()| {
+        let cpu = clock::thread_cpu_ns();
+        let mut pace = Pace::new(&control.stop.0, Some(row.rate));
+        match number {
+            0 => (beside.update)(&mut pace),
+            _ => _ = (beside.read)(&control),
+        }
+        (pace.done(), clock::thread_cpu_ns() - cpu)
+    };
+    let (mut now, mut before) = ([0; 2], [0; 2]);
+    let during = || {
+        before = counted();
+        std::thread::sleep(time);
+        now = counted();
+        control.stop.0.store(1, Relaxed);
+    };
+    let members = 1 + usize::from(row.read);
+    let ran = threads::run(&subject, members, prepare, work, during)?;
+    let reading = ran.results.get(1).map_or(0, |it| it.1);
+    let cpu_us = ran.cpu_ns.saturating_sub(reading) as f64 / 1e3;
+    let stores = ran.results[0].0.max(1) as f64;
+    let mut figures = Figures::of(row.name());
+    figures.add("held", "values", buffer::most_held() as f64);
+    figures.add("cpu_us", "us/store", cpu_us / stores);
+    if subject.name == OURS {
+        figures.counted(COUNTED, now, before);
     }
+    figures.peak();
+    Ok(figures.all)
 }
 
-/// CPU time of a store.
-pub const CPU: &str = "cpu_us";
 /// What this library counts about itself.
 const COUNTED: [&str; 2] = ["grace_periods", "wakeups"];
 
@@ -233,11 +174,6 @@ fn counted() -> [u64; 2] {
     let now = quiescent::statistics();
     let wakeups = now.worker_wakeups;
     [now.grace_periods, wakeups.kick + wakeups.timer]
-}
-
-/// Whether it is a case of this measurement.
-pub fn is_row(case: &str) -> bool {
-    ROWS.iter().any(|row| row.name() == case)
 }
 
 #[cfg(test)]
@@ -254,16 +190,12 @@ mod tests {
         };
         for subject in deferral::all() {
             for row in [row(3 << 10, 1_000), reader] {
-                let ask = HoldAsk {
-                    subject: subject.name.into(),
-                    row,
-                    ms: 20,
-                };
+                let asked = || store(subject.name, row, Duration::from_millis(20));
                 if subject.beside(Content::Buffer).is_none() {
-                    assert!(ask.measure().unwrap_err().contains("no such loop"));
+                    assert!(asked().unwrap_err().contains("no such loop"));
                     continue;
                 }
-                let figures = ask.measure().unwrap();
+                let figures = asked().unwrap();
                 assert!(
                     figures
                         .iter()

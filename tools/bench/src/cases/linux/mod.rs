@@ -15,7 +15,6 @@ mod together;
 pub mod trickle;
 
 use super::plan::Bench;
-use crate::measure::once::{Kind, kind};
 
 /// The measurements.
 pub(super) const ALL: [&Bench; 9] = [
@@ -28,18 +27,4 @@ pub(super) const ALL: [&Bench; 9] = [
     &stall::STALL,
     &hold::HOLD,
     &barrier::BARRIER,
-];
-
-/// The kinds of questions of these cases.
-pub(super) const KINDS: [Kind; 10] = [
-    kind::<barrier::BarrierAsk>(),
-    kind::<flood::FloodAsk>(),
-    kind::<hold::HoldAsk>(),
-    kind::<idle::IdleAsk>(),
-    kind::<pressure::PressureAsk>(),
-    kind::<scale::ScaleAsk>(),
-    kind::<stall::StallAsk>(),
-    kind::<stalled::StalledAsk>(),
-    kind::<sync::SyncAsk>(),
-    kind::<trickle::child::TrickleAsk>(),
 ];

@@ -10,14 +10,13 @@
 //!
 //! Only for quiescent: no other library here reacts to low memory. A process a case and round.
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
-use crate::measure::once::Question;
+use crate::measure::figures::Figures;
+use crate::measure::once::{Ask, Said};
 use quiescent::tuning::{FlushTimes, memory_is_low, set_flush_times};
 use quiescent::{RcuCell, statistics};
 use quiescent_report::OURS;
-use quiescent_report::rows::Figure;
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Barrier, OnceLock};
 use std::thread;
@@ -26,30 +25,12 @@ use std::time::{Duration, Instant};
 /// The measurement.
 pub static PRESSURE: Bench = Bench {
     name: "pressure",
-    about: "When memory is low: how long until the first of what is held is freed, and the last",
     settings: &[
-        setting::rounds("30", "Rounds over all cases, a process each"),
+        setting::rounds("30"),
         // More would be a batch, and not wait.
-        Setting::count(
-            "objects",
-            "1000",
-            1_000,
-            "Objects that a thread holds; more than 1000 would be a batch, which does not wait",
-        ),
+        Setting::count("objects", "1000", 1_000),
     ],
-    method: "a fresh process a case and round; objects with destructors, held by quiet threads, flush time \
-             an hour; wall-clock time from memory_is_low() to the first and to the last destructor, the \
-             worker's wake-up included",
-    body: Body::Processes(Processes {
-        cells,
-        ..Processes::USUAL
-    }),
-    title: "When memory is low: median [min..max] over rounds, a process each. Wall-clock us from \
-            memory_is_low()",
-    tables: &[
-        Shown::Cases("To the first object freed", "first_free_us", 1.0, |_| true),
-        Shown::Cases("To the last one", "last_free_us", 1.0, |_| true),
-    ],
+    body: Body::Asked(cells, |_| Duration::ZERO, measure),
     ..Bench::USUAL
 };
 
@@ -57,19 +38,9 @@ pub static PRESSURE: Bench = Bench {
 const HOLDERS: [u64; 2] = [1, 8];
 
 fn cells(given: &Given) -> Vec<Cell> {
-    let objects = given.of("objects");
-    HOLDERS
-        .map(|holders| Cell::alone(OURS, &PressureAsk { holders, objects }))
-        .to_vec()
-}
-
-/// What is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PressureAsk {
-    /// Threads that hold objects.
-    pub holders: u64,
-    /// Objects a thread holds.
-    pub objects: u64,
+    let cell =
+        |holders| Cell::of(given, OURS, format!("held by {holders}")).with("holders", holders);
+    HOLDERS.map(cell).to_vec()
 }
 
 /// When memory was said to be low.
@@ -97,52 +68,42 @@ impl Drop for Stamped {
 /// After so long something is wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-impl Question for PressureAsk {
-    const KIND: &'static str = "pressure";
-
-    fn patience(&self) -> Duration {
-        Duration::ZERO
+fn measure(ask: &Ask) -> Said {
+    let (holders, objects) = (ask.of("holders"), ask.of("objects"));
+    let never = Duration::from_secs(3600);
+    set_flush_times(FlushTimes {
+        lazy: never,
+        prompt: never,
+    });
+    let (held, over) = (barrier_of(holders), barrier_of(holders));
+    let all = holders * objects;
+    thread::scope(|scope| {
+        for _ in 0..holders {
+            scope.spawn(|| {
+                hold(objects);
+                held.wait();
+                over.wait();
+            });
+        }
+        held.wait();
+        let early = GONE.load(SeqCst);
+        // The worker has its first look behind it, and sleeps.
+        thread::sleep(Duration::from_millis(20));
+        let begin = Instant::now();
+        let said = SAID.get_or_init(Instant::now);
+        memory_is_low();
+        while GONE.load(SeqCst) < all && begin.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_micros(100));
+        }
+        let took = said.elapsed();
+        over.wait();
+        check(early, all, took)
+    })?;
+    let mut figures = Figures::of(&*ask.case);
+    for (metric, ns) in [("first_free_us", &FIRST), ("last_free_us", &LAST)] {
+        figures.add(metric, "us", ns.load(SeqCst) as f64 / 1000.0);
     }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        let never = Duration::from_secs(3600);
-        set_flush_times(FlushTimes {
-            lazy: never,
-            prompt: never,
-        });
-        let all = self.holders * self.objects;
-        let (held, over) = (barrier_of(self.holders), barrier_of(self.holders));
-        thread::scope(|scope| {
-            for _ in 0..self.holders {
-                scope.spawn(|| {
-                    hold(self.objects);
-                    held.wait();
-                    over.wait();
-                });
-            }
-            held.wait();
-            let early = GONE.load(SeqCst);
-            // The worker has its first look behind it, and sleeps.
-            thread::sleep(Duration::from_millis(20));
-            let begin = Instant::now();
-            let said = SAID.get_or_init(Instant::now);
-            memory_is_low();
-            while GONE.load(SeqCst) < all && begin.elapsed() < PATIENCE {
-                thread::sleep(Duration::from_micros(100));
-            }
-            let took = said.elapsed();
-            over.wait();
-            check(early, all, took)
-        })?;
-        let case = format!("held by {}", self.holders);
-        let figure = |metric: &str, ns: &AtomicU64| {
-            Figure::new(&case, metric, "us", ns.load(SeqCst) as f64 / 1000.0)
-        };
-        Ok(vec![
-            figure("first_free_us", &FIRST),
-            figure("last_free_us", &LAST),
-        ])
-    }
+    Ok(figures.all)
 }
 
 fn barrier_of(holders: u64) -> Barrier {
@@ -179,13 +140,14 @@ mod tests {
     #[test]
     fn what_is_held_goes_and_the_first_before_the_last() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        let ask = PressureAsk {
-            holders: 2,
-            objects: 100,
-        };
+        let given = PRESSURE.usual("true".into()).with("objects", 100);
+        let ask = Cell::of(&given, OURS, "held by 2").with("holders", 2).ask;
         let before = quiescent::tuning::flush_times();
-        let figures = ask.measure().unwrap();
+        // Other tests have retired much in this process, after which a thread reclaims as it retires.
+        quiescent::tuning::set_on_worker(true);
+        let figures = measure(&ask).unwrap();
         set_flush_times(before);
+        quiescent::tuning::set_on_worker(false);
         let [first, last] = &figures[..] else {
             panic!("two figures");
         };

@@ -9,6 +9,8 @@
 //! process with domains has anyway (the worker and its stack, one engine, the allocator's own) is not in it;
 //! what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice the target.
 
+use crate::deferral::rest::{self, CALM};
+use crate::measure::figures::Figures;
 use crate::measure::process;
 use crate::measure::threads::{Helper, Steps};
 use quiescent::stats::DomainStatistics;
@@ -16,19 +18,10 @@ use quiescent::{Domain, RcuCell};
 use quiescent_report::rows::Figure;
 use std::time::Duration;
 
-/// How long the library may go on after the last object is gone before it counts as at rest.
-const CALM: Duration = Duration::from_millis(300);
-
 /// The name in reports.
 pub fn case(domains: u64, at_once: bool) -> String {
     let how = if at_once { ", used at once" } else { "" };
     format!("{domains} at rest{how}")
-}
-
-/// Whether it is such a name.
-pub fn is_case(case: &str) -> bool {
-    let name = case.strip_suffix(", used at once").unwrap_or(case);
-    name.strip_suffix(" at rest").is_some()
 }
 
 /// Measures.
@@ -37,14 +30,12 @@ pub fn is_case(case: &str) -> bool {
 /// A text with the reason and the remedy.
 pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure>, String> {
     no_huge_pages();
-    let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
-    // They stay: nothing drops them before the end of this process.
-    let all: &'static [Domain] = made.leak();
+    let all = leaked(domains);
     let first: &'static Domain = Box::leak(Box::default());
     // Reads in one domain at its start, in every second one of the others at its step, and stays, asleep.
     let (second, ()) = Helper::start("second", move |steps: &Steps| {
         drop(first.read_lock());
-        while steps.next(()) {
+        while steps.next(()).is_some() {
             let others = all.iter().step_by(2);
             others.for_each(|domain| drop(domain.read_lock()));
         }
@@ -53,21 +44,32 @@ pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure
     let _ = process::anonymous_bytes(); // so that its own buffer is there
     std::thread::sleep(CALM);
     let before = process::anonymous_bytes();
-    second.go()?;
+    second.go(())?;
     second.wait()?;
     use_all(all, at_once);
     std::thread::sleep(CALM);
     let memory = process::anonymous_bytes().zip(before);
-    let mut figures = watch(all, rest, &case(domains, at_once));
-    if let Some((after, before)) = memory {
-        let bytes = after.saturating_sub(before) as f64;
-        let case = case(domains, at_once);
-        figures.push(Figure::new(&case, "memory_bytes", "bytes", bytes));
-        let each = bytes / domains as f64;
-        figures.push(Figure::new(&case, "bytes_a_domain", "bytes/domain", each));
-    }
+    let mut figures = Figures::of(case(domains, at_once));
+    watch(&mut figures, all, rest);
+    let memory = memory.map(|(after, before)| after.saturating_sub(before) as f64);
+    figures.add("memory_bytes", "bytes", memory);
+    let each = memory.map(|bytes| bytes / domains as f64);
+    figures.add("bytes_a_domain", "bytes/domain", each);
     second.end()?;
-    Ok(figures)
+    Ok(figures.all)
+}
+
+/// So many domains. They stay: nothing drops them before the end of this process.
+pub fn leaked(domains: u64) -> &'static [Domain] {
+    (0..domains)
+        .map(|_| Domain::new())
+        .collect::<Vec<_>>()
+        .leak()
+}
+
+/// What they have counted, in all.
+pub fn sum(all: &[Domain], number: fn(&DomainStatistics) -> u64) -> u64 {
+    all.iter().map(|domain| number(&domain.statistics())).sum()
 }
 
 /// A figure is to be what was touched, to the page.
@@ -93,35 +95,18 @@ fn use_all(domains: &'static [Domain], at_once: bool) {
 }
 
 /// What happens from now on, in so long.
-fn watch(all: &[Domain], rest: Duration, case: &str) -> Vec<Figure> {
-    let this = process::this_thread();
-    let threads = || -> Vec<u32> {
-        let all = process::threads().into_iter();
-        all.filter(|thread| *thread != this).collect()
-    };
-    let sum = |number: fn(&DomainStatistics) -> u64| -> u64 {
-        all.iter().map(|domain| number(&domain.statistics())).sum()
-    };
-    let (woken, looks) = (process::voluntary_switches(&threads()), sum(|it| it.looks));
-    let scans = quiescent::statistics().scans;
-    std::thread::sleep(rest);
-    let threads = threads();
-    let woken = process::voluntary_switches(&threads).saturating_sub(woken);
+fn watch(figures: &mut Figures, all: &[Domain], rest: Duration) {
+    let sum = |number| sum(all, number);
+    let (looks, scans) = (sum(|it| it.looks), quiescent::statistics().scans);
+    // The second reader is no thread of the library.
+    rest::quiet(figures, rest, 1);
+    figures.count("looks", "looks", sum(|it| it.looks) - looks);
     let scans = quiescent::statistics().scans.saturating_sub(scans);
-    let timers = process::armed_timers() + process::sleep_with_limit(&threads);
-    let figure = |metric, unit, value: u64| Figure::new(case, metric, unit, value as f64);
-    vec![
-        figure("wakeups", "wake-ups", woken),
-        figure("timers", "timers", timers),
-        // The second reader is no thread of the library.
-        figure("threads", "threads", threads.len() as u64 - 1),
-        figure("looks", "looks", sum(|it| it.looks) - looks),
-        figure("process_scans", "scans", scans),
-        figure("not_at_rest", "domains", sum(|it| u64::from(!it.at_rest))),
-        figure("queued", "blocks", sum(|it| it.queued)),
-        figure("grace_periods", "grace_periods", sum(|it| it.grace_periods)),
-        figure("readers", "readers", sum(|it| u64::from(it.readers))),
-    ]
+    figures.count("process_scans", "scans", scans);
+    figures.count("not_at_rest", "domains", sum(|it| u64::from(!it.at_rest)));
+    figures.count("queued", "blocks", sum(|it| it.queued));
+    figures.count("grace_periods", "grace_periods", sum(|it| it.grace_periods));
+    figures.count("readers", "readers", sum(|it| u64::from(it.readers)));
 }
 
 #[cfg(test)]

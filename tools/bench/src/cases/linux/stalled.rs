@@ -10,13 +10,13 @@
 //! `held_up` is how many of the stalled domain's own grace periods had not ended then, of as many phases:
 //! without them there was no stall. Times are for information.
 
-use crate::measure::once::Question;
+use crate::measure::clock;
+use crate::measure::figures::{Figures, change};
 use crate::measure::threads::{self, Helper, Steps};
 use crate::peers::DOMAIN;
 use quiescent::{Cookie, Domain};
 use quiescent_report::OURS;
 use quiescent_report::rows::{Figure, stats};
-use serde::{Deserialize, Serialize};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -31,44 +31,16 @@ const CALLBACKS: u64 = 10;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Grace periods in each of the two cases.
-const CALLS: u64 = 1_000;
-
+pub const CALLS: u64 = 1_000;
+/// What they may take.
+pub const MOST: Duration = Duration::from_millis(50 * CALLS);
+/// The case of the question.
+pub const ASKED: &str = "beside a stall";
 /// Whose grace periods and callbacks are looked at, while a reader stays in another domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StalledAsk {
-    /// The process's.
-    OfProcess,
-    /// A domain's.
-    OfDomain,
-}
+pub const SUBJECTS: [&str; 2] = [OURS, DOMAIN];
 
-impl StalledAsk {
-    /// Both.
-    pub const BOTH: [StalledAsk; 2] = [StalledAsk::OfProcess, StalledAsk::OfDomain];
-
-    /// Its name in reports.
-    pub fn subject(self) -> &'static str {
-        match self {
-            StalledAsk::OfProcess => OURS,
-            StalledAsk::OfDomain => DOMAIN,
-        }
-    }
-}
-
-impl Question for StalledAsk {
-    const KIND: &'static str = "stalled";
-
-    fn patience(&self) -> Duration {
-        Duration::from_millis(50 * CALLS)
-    }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(*self, CALLS)
-    }
-}
-
-fn measure(whose: StalledAsk, calls: u64) -> Result<Vec<Figure>, String> {
+/// Measures: of the process's own domain, or of one of the program.
+pub fn measure(subject: &str, calls: u64) -> Result<Vec<Figure>, String> {
     let slow: &'static Domain = Box::leak(Box::default());
     let quick: &'static Domain = Box::leak(Box::default());
     // A thread that has read in the domain and in the process's, and sleeps: without it no grace period would
@@ -77,10 +49,7 @@ fn measure(whose: StalledAsk, calls: u64) -> Result<Vec<Figure>, String> {
         drop((quick.read_lock(), quiescent::read_lock()));
         steps.next(());
     })?;
-    let quick = match whose {
-        StalledAsk::OfProcess => None,
-        StalledAsk::OfDomain => Some(quick),
-    };
+    let quick = (subject == DOMAIN).then_some(quick);
     let mut found = [Found::default(), Found::default()];
     for phase in 0..2 * PHASES {
         let found = &mut found[phase as usize % 2];
@@ -93,9 +62,9 @@ fn measure(whose: StalledAsk, calls: u64) -> Result<Vec<Figure>, String> {
     bystander.end()?;
     let mut figures = Vec::new();
     for (found, case) in found.iter().zip(CASES) {
-        figures.extend(found.figures(case, whose));
+        figures.extend(found.figures(case, quick.is_some()));
     }
-    if whose == StalledAsk::OfDomain {
+    if quick.is_some() {
         figures.extend(ratios(&found[0], &found[1]));
     }
     Ok(figures)
@@ -133,7 +102,7 @@ impl Found {
     fn phase(&mut self, domain: Option<&'static Domain>, calls: u64) {
         let before = counted(domain);
         let wait = || domain.map_or_else(quiescent::synchronize, Domain::synchronize);
-        self.latencies.extend((0..calls).map(|_| timed(wait)));
+        self.latencies.extend((0..calls).map(|_| clock::us(wait)));
         for _ in 0..CALLBACKS {
             self.delays.extend(delayed(|code| match domain {
                 Some(domain) => domain.defer_hurry(code),
@@ -141,55 +110,42 @@ impl Found {
             }));
         }
         domain.map_or_else(quiescent::barrier, Domain::barrier);
-        let change = counted(domain).into_iter().zip(before);
-        for (sum, (after, before)) in self.counted.iter_mut().zip(change) {
-            *sum += after.saturating_sub(before);
+        let change = change(counted(domain), before);
+        for (sum, change) in self.counted.iter_mut().zip(change) {
+            *sum += change;
         }
     }
 
-    fn figures(&self, case: &str, whose: StalledAsk) -> Vec<Figure> {
-        let figure = |metric, unit, value: u64| Figure::new(case, metric, unit, value as f64);
+    fn figures(&self, case: &str, of_domain: bool) -> Vec<Figure> {
+        let mut figures = Figures::of(case);
         let [sleeps, wakeups, grace_periods, left] = self.counted;
-        let mut figures = vec![
-            figure("sleeps", "sleeps", sleeps),
-            figure("reader_wakeups", "wake-ups", wakeups),
-        ];
-        if whose == StalledAsk::OfDomain {
-            figures.push(figure("grace_periods", "grace_periods", grace_periods));
-            figures.push(figure("left", "blocks", left));
+        figures.count("sleeps", "sleeps", sleeps);
+        figures.count("reader_wakeups", "wake-ups", wakeups);
+        if of_domain {
+            figures.count("grace_periods", "grace_periods", grace_periods);
+            figures.count("left", "blocks", left);
             if case == CASES[1] {
-                figures.push(figure("held_up", "grace_periods", self.held_up));
+                figures.count("held_up", "grace_periods", self.held_up);
             }
         }
-        for (metric, values) in [("latency_us", &self.latencies), ("delay_us", &self.delays)] {
-            let median = stats::percentile(values, 50.0);
-            figures.extend(median.map(|median| Figure::new(case, metric, "us", median)));
-        }
-        figures
+        figures.percentiles("us", &self.latencies, &[("latency_us", 50.0)]);
+        figures.percentiles("us", &self.delays, &[("delay_us", 50.0)]);
+        figures.all
     }
 }
 
 /// Times beside a stall over those without one.
 fn ratios(without: &Found, with: &Found) -> Vec<Figure> {
-    let mut figures = Vec::new();
+    let mut figures = Figures::of(CASES[1]);
     for (metric, without, with) in [
         ("latency_us_ratio", &without.latencies, &with.latencies),
         ("delay_us_ratio", &without.delays, &with.delays),
     ] {
-        let medians = [without, with].map(|values| stats::percentile(values, 50.0));
-        if let [Some(without), Some(with)] = medians
-            && without > 0.0
-        {
-            figures.push(Figure::new(CASES[1], metric, "times", with / without));
-        }
+        let median = |values| stats::percentile(values, 50.0);
+        let ratio = median(with).zip(median(without).filter(|without| *without > 0.0));
+        figures.add(metric, "times", ratio.map(|(with, without)| with / without));
     }
-    figures
-}
-
-fn timed(wait: impl FnOnce()) -> f64 {
-    let begin = Instant::now();
-    wait();
-    begin.elapsed().as_nanos() as f64 / 1_000.0
+    figures.all
 }
 
 /// From handing over a closure until it runs; `None` if it does not.
@@ -256,7 +212,7 @@ mod tests {
     #[test]
     fn only_the_domain_of_the_stalled_reader_is_held_up() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        let figures = measure(StalledAsk::OfDomain, 20).unwrap();
+        let figures = measure(DOMAIN, 20).unwrap();
         let value = |case: &str, metric: &str| {
             let of_both = |it: &&Figure| it.case == case && it.metric == metric;
             let found = figures.iter().find(of_both);
@@ -268,7 +224,7 @@ mod tests {
             assert!(value(case, "grace_periods") >= 20.0 && value(case, "delay_us") > 0.0);
         }
         assert!(
-            measure(StalledAsk::OfProcess, 20)
+            measure(OURS, 20)
                 .unwrap()
                 .iter()
                 .all(|it| it.metric != "left")

@@ -16,15 +16,15 @@
 //! is counted from outside ([`super::fence_count`]), in processes of their own.
 
 use super::fence_count;
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
-use crate::measure::once::Question;
+use crate::measure::figures::Figures;
+use crate::measure::once::{Ask, Said};
 use crate::measure::threads::{Helper, Steps};
 use crate::measure::{clock, process};
 use crate::subjects::{self, ReaderControl, Subject, Waiting};
 use quiescent_report::Report;
-use quiescent_report::rows::{Figure, stats};
-use serde::{Deserialize, Serialize};
+use quiescent_report::rows::stats;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -32,63 +32,19 @@ use std::time::{Duration, Instant};
 /// The measurement.
 pub static SYNC: Bench = Bench {
     name: "sync",
-    about: "Latency and fences of a grace period: sole thread, other asleep, reader looping",
     settings: &[
-        setting::compare(
-            "Beside every other library in this build that has a grace period to wait for",
-        ),
-        setting::rounds(
-            "60",
-            "Rounds over all subjects; 30 or more for figures worth quoting",
-        ),
-        setting::threads(
-            "threads",
-            "1",
-            "Threads beside the caller: asleep in one case, reading in another",
-        ),
-        setting::calls("1000", "Grace periods a round"),
+        setting::compare(),
+        setting::rounds("60"),
+        setting::threads("threads", "1"),
+        setting::calls("1000"),
         // The longest a round may last: when the reader is never on a CPU, calls are missing.
-        Setting::count("budget_ms", "100", 60_000, "").named(""),
+        Setting::count("budget_ms", "100", 60_000).named(""),
         // The mean, the least and the most of a round, in place of the figures below.
-        Setting::flag("extremes", "").named(""),
+        Setting::flag("extremes").named(""),
     ],
-    method: "a fresh process a subject, case and round, alone, order rotated; a latency is one call, clock \
-             included, the first calls of a process left out; latency_us over the rounds' medians, \
-             latency_us_p99 over their 99th percentiles; reader looping: only calls whose reader's heartbeat \
-             was under 1 us old; fences counted by a system-call filter, in processes of their own",
-    body: Body::Processes(Processes {
-        cells,
-        ..Processes::USUAL
-    }),
+    body: Body::Asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
     ratios: true,
-    title: "Waiting for a grace period",
-    tables: &[
-        Shown::Cases(
-            "Latency in us: median [min..max] of the rounds' medians",
-            "latency_us",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "99th percentile of a round, us",
-            "latency_us_p99",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "Process-wide fences (membarrier calls) a grace period",
-            "fences",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "Our other kinds of readers, over those of the process",
-            "latency_us_ratio",
-            1.0,
-            is_case,
-        ),
-    ],
     remarks,
     ..Bench::USUAL
 };
@@ -101,8 +57,7 @@ const COUNTED: u64 = 100;
 const FIRST: usize = 20;
 
 /// The cases, in the order they are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncCase {
     /// A process of one thread.
     SoleThread,
@@ -130,51 +85,29 @@ impl SyncCase {
     }
 }
 
-/// Whether it is the name of a case.
-pub fn is_case(name: &str) -> bool {
-    SyncCase::ALL.iter().any(|case| case.name() == name)
+fn named(name: &str) -> Option<SyncCase> {
+    SyncCase::ALL.into_iter().find(|case| case.name() == name)
 }
 
 fn cells(given: &Given) -> Vec<Cell> {
     let mut subjects = subjects::selected(given.is("compare"));
     subjects.retain(|subject| subject.waiting.is_some());
-    let cell = |case, subject: &'static str, count_fences: bool| {
-        let ask = SyncAsk {
-            subject: subject.into(),
-            case,
-            threads: given.of("threads"),
-            calls: if count_fences {
-                COUNTED
-            } else {
-                given.of("calls")
-            },
-            // Only a reader that is never on a CPU needs 5 seconds.
-            budget_ms: if count_fences {
-                5_000
-            } else {
-                given.of("budget_ms")
-            },
-            extremes: given.is("extremes"),
-            count_fences,
+    let cell = |case: SyncCase, subject: &Subject, counts: bool| {
+        let cell = Cell {
+            once: counts,
+            ..Cell::of(given, subject.name, case.name()).with("count_fences", counts.into())
         };
-        Cell {
-            once: count_fences,
-            ..Cell::alone(subject, &ask)
+        match counts {
+            // Only a reader that is never on a CPU needs 5 seconds.
+            true => cell.with("calls", COUNTED).with("budget_ms", 5_000),
+            false => cell,
         }
     };
     let mut cells = Vec::new();
     for case in SyncCase::ALL {
-        cells.extend(
-            subjects
-                .iter()
-                .map(|subject| cell(case, subject.name, false)),
-        );
+        cells.extend(subjects.iter().map(|it| cell(case, it, false)));
         if !given.is("extremes") {
-            cells.extend(
-                subjects
-                    .iter()
-                    .map(|subject| cell(case, subject.name, true)),
-            );
+            cells.extend(subjects.iter().map(|it| cell(case, it, true)));
         }
     }
     cells
@@ -197,63 +130,33 @@ fn remarks(report: &Report) -> String {
     missing.map(|it| remark(&it.subject)).collect()
 }
 
-/// What is asked of a measuring process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SyncAsk {
-    /// Who.
-    pub subject: String,
-    /// What.
-    pub case: SyncCase,
-    /// Threads beside the caller, where the case has some.
-    pub threads: u64,
-    /// Grace periods.
-    pub calls: u64,
-    /// For so long at most.
-    pub budget_ms: u64,
-    /// The mean, the least and the most latency are wanted.
-    pub extremes: bool,
-    /// Fences are counted, and no latency.
-    pub count_fences: bool,
+fn patience(ask: &Ask) -> Duration {
+    Duration::from_millis(ask.of("budget_ms") + 20 * ask.of("threads"))
 }
 
-impl Question for SyncAsk {
-    const KIND: &'static str = "sync";
-
-    fn patience(&self) -> Duration {
-        Duration::from_millis(self.budget_ms + 20 * self.threads)
+fn measure(ask: &Ask) -> Said {
+    let counts = ask.of("count_fences") != 0;
+    // The filter is for threads that are started from now on, and for this one. Where the kernel refuses it,
+    // there is no figure.
+    if counts && fence_count::start().is_err() {
+        return Ok(Vec::new());
     }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        // The filter is for threads that are started from now on, and for this one. Where the kernel refuses
-        // it, there is no figure.
-        if self.count_fences && fence_count::start().is_err() {
-            return Ok(Vec::new());
-        }
-        let session = Session::start(self)?;
-        let (latencies, fences) =
-            session.round(self.calls, Duration::from_millis(self.budget_ms))?;
-        let figure = |metric, unit, value: Option<f64>| {
-            Some(Figure::new(self.case.name(), metric, unit, value?))
-        };
-        let at = |percent| stats::percentile(&latencies, percent);
-        let figures = if self.count_fences {
-            let each = (!latencies.is_empty()).then(|| fences as f64 / latencies.len() as f64);
-            vec![figure("fences", FENCES_UNIT, each)]
-        } else if self.extremes {
-            vec![
-                figure(EXTREMES[0], "us", stats::mean(&latencies)),
-                figure(EXTREMES[1], "us", at(0.0)),
-                figure(EXTREMES[2], "us", at(100.0)),
-            ]
-        } else {
-            let median = stats::summary(&latencies).map(|it| it.median);
-            vec![
-                figure("latency_us", "us", median),
-                figure("latency_us_p99", "us", at(99.0)),
-            ]
-        };
-        Ok(figures.into_iter().flatten().collect())
+    let session = Session::start(ask)?;
+    let (latencies, fences) = session.round(ask.of("calls"), ask.ms("budget_ms"))?;
+    let mut figures = Figures::of(&*ask.case);
+    if counts {
+        let each = (!latencies.is_empty()).then(|| fences as f64 / latencies.len() as f64);
+        figures.add("fences", FENCES_UNIT, each);
+    } else if ask.of("extremes") != 0 {
+        let [mean, min, max] = EXTREMES;
+        figures.add(mean, "us", stats::mean(&latencies));
+        figures.percentiles("us", &latencies, &[(min, 0.0), (max, 100.0)]);
+    } else {
+        let median = stats::summary(&latencies).map(|it| it.median);
+        figures.add("latency_us", "us", median);
+        figures.percentiles("us", &latencies, &[("latency_us_p99", 99.0)]);
     }
+    Ok(figures.all)
 }
 
 /// The metrics of the mean, the least and the most latency.
@@ -283,17 +186,18 @@ struct Other {
 
 impl Session {
     /// Attaches this thread and makes the others, when the case has others.
-    fn start(ask: &SyncAsk) -> Result<Self, String> {
+    fn start(ask: &Ask) -> Result<Self, String> {
         let (subject, waiting) = subjects::that_waits(&ask.subject)?;
-        let others = match ask.case {
+        let case = named(&ask.case).ok_or_else(|| format!("no case `{}`", ask.case))?;
+        let others = match case {
             SyncCase::SoleThread => 0,
-            SyncCase::OtherAsleep | SyncCase::ReaderLooping => ask.threads,
+            SyncCase::OtherAsleep | SyncCase::ReaderLooping => ask.of("threads"),
         };
         (subject.attach)();
         let session = Session {
             subject,
             waiting,
-            looping: ask.case == SyncCase::ReaderLooping,
+            looping: case == SyncCase::ReaderLooping,
             others: (0..others)
                 .map(|_| Other::start(subject, waiting))
                 .collect::<Result<_, _>>()?,
@@ -313,7 +217,7 @@ impl Session {
         let readers: &[Other] = if self.looping { &self.others } else { &[] };
         for reader in readers {
             reader.control.stop.0.store(0, Relaxed);
-            reader.thread.go()?;
+            reader.thread.go(())?;
         }
         let deadline = Instant::now() + budget;
         let (mut latencies, mut fences) = (Vec::with_capacity(FIRST + calls as usize), 0);
@@ -355,7 +259,7 @@ impl Other {
             // A first section, so that a library that registers at the first read knows this thread.
             (subject.loops.empty)(1);
             (waiting.offline)();
-            while steps.next(()) {
+            while steps.next(()).is_some() {
                 (waiting.online)();
                 (waiting.reader)(&shared);
                 (waiting.offline)();
@@ -378,18 +282,21 @@ impl Other {
 mod tests {
     use super::*;
 
-    fn ask(subject: &str, case: SyncCase, extremes: bool) -> Result<Vec<Figure>, String> {
-        let ask = SyncAsk {
+    fn ask(subject: &str, case: SyncCase, extremes: bool) -> Said {
+        let given = SYNC
+            .usual("true".into())
+            .with("threads", 2)
+            .with("calls", 3);
+        let given = given
+            .with("budget_ms", 5_000)
+            .with("extremes", extremes.into());
+        let cell = Cell::of(&given, "", case.name()).with("count_fences", 0);
+        let ask = Ask {
             subject: subject.into(),
-            case,
-            threads: 2,
-            calls: 3,
-            budget_ms: 5_000,
-            extremes,
-            count_fences: false,
+            ..cell.ask
         };
         // In a thread of its own, so that `attach` meets a fresh one.
-        std::thread::spawn(move || ask.measure()).join().unwrap()
+        std::thread::spawn(move || measure(&ask)).join().unwrap()
     }
 
     #[test]

@@ -9,10 +9,10 @@
 //!
 //! A counted fence is none. Here nothing needs it: the other thread sleeps, outside any section.
 
-use super::fence_count;
+use super::{fence_count, resting};
+use crate::measure::figures::{Figures, change};
 use crate::measure::threads::{Helper, Steps};
 use quiescent::Domain;
-use quiescent::stats::DomainStatistics;
 use quiescent::tuning::FlushTimes;
 use quiescent_report::rows::Figure;
 use std::sync::Arc;
@@ -29,11 +29,6 @@ pub fn case(domains: u64) -> String {
     format!("due together, {domains}")
 }
 
-/// Whether it is such a name.
-pub fn is_case(case: &str) -> bool {
-    case.starts_with("due together, ")
-}
-
 /// Measures. Once a process.
 ///
 /// # Errors
@@ -45,8 +40,7 @@ pub fn measure(domains: u64) -> Result<Vec<Figure>, String> {
 }
 
 fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
-    let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
-    let all: &'static [Domain] = made.leak();
+    let all = resting::leaked(domains);
     let (other, ()) = Helper::start("other", move |steps: &Steps| {
         all.iter().for_each(|domain| drop(domain.read_lock()));
         steps.next(());
@@ -57,9 +51,7 @@ fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
             ..domain.flush_times()
         });
     }
-    let sum = |number: fn(&DomainStatistics) -> u64| -> u64 {
-        all.iter().map(|domain| number(&domain.statistics())).sum()
-    };
+    let sum = |number| resting::sum(all, number);
     let counted = fence_count::count();
     let now = || {
         [
@@ -70,19 +62,16 @@ fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
     };
     let before = now();
     wait_for_all(all)?;
-    let case = case(domains);
-    let figure = |metric, unit, value: u64| Figure::new(&case, metric, unit, value as f64);
-    let now = now();
-    let mut figures = vec![
-        figure("fences_used", "fences", now[0] - before[0]),
-        figure("looks", "looks", now[1] - before[1]),
-        figure("grace_periods", "grace_periods", now[2] - before[2]),
-    ];
+    let [fences, looks, grace_periods] = change(now(), before);
+    let mut figures = Figures::of(case(domains));
+    figures.count("fences_used", "fences", fences);
+    figures.count("looks", "looks", looks);
+    figures.count("grace_periods", "grace_periods", grace_periods);
     if counting {
-        figures.push(figure("fences", "fences", fence_count::count() - counted));
+        figures.count("fences", "fences", fence_count::count() - counted);
     }
     other.end()?;
-    Ok(figures)
+    Ok(figures.all)
 }
 
 /// Queues something in each, and waits until it has run.

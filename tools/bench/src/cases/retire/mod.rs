@@ -33,156 +33,23 @@
 pub mod child;
 mod round;
 
-use super::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use super::plan::{Bench, Body, Cell, Given};
 use super::setting;
 use crate::deferral::swap::{BARE, Content, Place};
 use crate::deferral::{self, Deferring};
-use child::RetireAsk;
-use quiescent_report::rows::{MEBIBYTE, MILLION};
-use quiescent_report::text::cases::Column;
-use round::{ABOVE_BARE, ABOVE_EMPTY, INSIDE_RATIO};
-use serde::{Deserialize, Serialize};
 
 /// The measurement.
 pub static RETIRE: Bench = Bench {
     name: "retire",
-    about: "What it costs to have an object reclaimed later: the call, everything in, inside a section, \
-            memory, at rest",
     settings: &[
-        setting::compare("Beside every other library in this build that reclaims later"),
-        setting::rounds("5", "Rounds over all subjects and cases, a process each"),
-        setting::objects(
-            "4000000",
-            "Objects a process, of all its producers together",
-        ),
-        setting::milliseconds(
-            "rest_ms",
-            "rest-ms",
-            "3000",
-            "How long a process at rest is watched for wake-ups",
-        ),
+        setting::compare(),
+        setting::rounds("5"),
+        setting::objects("4000000"),
+        setting::milliseconds("rest_ms", "rest-ms", "3000"),
     ],
-    method: "a fresh process a subject, case and round, in turn, order rotated; 64-byte blocks; push: \
-             thread CPU of the call, 4096 blocks made ahead at a time, process_cpu_ns is all threads' to \
-             the end less the making, latencies contain the clock; enqueue: thread CPU of the call, all \
-             blocks made ahead (4 million at most); all-in, drop, call, string, config: process CPU an \
-             object from the first malloc to the end of the final barrier, half as many short strings, 1/80 \
-             long ones, 1/8000 configs; inside, outside: the same, half as many, each after a read in a \
-             section of the same thread that ends after the retiring or before it, backlog the most at a \
-             look every 4093 objects, inside_ratio within a round; peak_rss_bytes is VmHWM, start_rss_bytes \
-             the same before the first object; above_malloc_free_ns, above_empty_bytes: less malloc-free's, \
-             less empty's of the same round; at rest: voluntary context switches of all threads but the \
-             caller",
-    body: Body::Processes(Processes {
-        cells,
-        derived: round::derived,
-        ..Processes::USUAL
-    }),
+    body: Body::Asked(cells, child::patience, child::measure),
+    derived: round::derived,
     ratios: true,
-    title: "Reclaiming a 64-byte block later: median [min..max] over rounds, a process each",
-    tables: &[
-        Shown::Cases(
-            "CPU ns a call, by the calling thread; blocks made ahead",
-            "cpu_ns",
-            1.0,
-            is_call,
-        ),
-        Shown::Metrics(
-            "Single calls, ns with the clock; the maximum has the machine's interruptions in it",
-            |case| case == "push",
-            &[
-                Column("median", "latency_ns_p50"),
-                Column("p99.9", "latency_ns_p99.9"),
-                Column("maximum", "latency_ns_max"),
-            ],
-        ),
-        Shown::Cases(
-            "All in (malloc, retire, grace periods, free): CPU ns an object, of all threads; drop: objects \
-             with Drop",
-            "cpu_ns",
-            1.0,
-            is_of_objects,
-        ),
-        Shown::Cases(
-            "The same above malloc and free alone (malloc-free in the same round)",
-            ABOVE_BARE,
-            1.0,
-            is_of_objects,
-        ),
-        Shown::Cases(
-            "A cell whose value is made, replaced, retired, freed: CPU ns a value; malloc-free: made and \
-             dropped",
-            "cpu_ns",
-            1.0,
-            is_of_values,
-        ),
-        Shown::Cases(
-            "The same above making and dropping the value alone",
-            ABOVE_BARE,
-            1.0,
-            is_of_values,
-        ),
-        Shown::Cases(
-            "Read in a section, replaced, and retired in that section (inside) or after it: CPU ns a value",
-            "cpu_ns",
-            1.0,
-            is_of_sections,
-        ),
-        Shown::Cases(
-            "Retired inside, times the same outside in the same round",
-            INSIDE_RATIO,
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases(
-            "The most that was queued meanwhile",
-            "backlog",
-            1.0,
-            is_of_sections,
-        ),
-        Shown::Metrics(
-            "How often quiescent was over its budget, had a pass of a worker, reported something",
-            is_of_sections,
-            &[
-                Column("over budget", "over_budget"),
-                Column("worker passes", "worker_passes"),
-                Column("reports", "reports"),
-            ],
-        ),
-        Shown::Cases(
-            "Million objects a second",
-            "ops_per_s",
-            MILLION,
-            is_of_objects,
-        ),
-        Shown::Cases(
-            "Peak memory of the process, MiB",
-            "peak_rss_bytes",
-            MEBIBYTE,
-            |case| is_of_objects(case) || is_of_values(case),
-        ),
-        Shown::Cases(
-            "Peak memory above that of the same process without objects, MiB",
-            ABOVE_EMPTY,
-            MEBIBYTE,
-            |_| true,
-        ),
-        Shown::Cases(
-            "Process-wide fences issued a grace period",
-            "fences_issued_per_gp",
-            1.0,
-            |_| true,
-        ),
-        Shown::Metrics(
-            "At rest, everything reclaimed: wake-ups and timers of the library's own threads",
-            |case| case == "at rest",
-            &[
-                Column("wake-ups", "wakeups"),
-                Column("timers", "timers"),
-                Column("threads", "threads"),
-            ],
-        ),
-    ],
     ..Bench::USUAL
 };
 
@@ -190,8 +57,7 @@ pub static RETIRE: Bench = Bench {
 const PARTLY: [&str; 4] = [BARE, "arc-swap", "arc-swap-cache", "papaya-seize"];
 
 /// What is measured, by a process each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetireCase {
     /// CPU time of calls.
     Push,
@@ -259,6 +125,14 @@ impl RetireCase {
         }
     }
 
+    /// The name in a question: the two whose figures belong to one case are two.
+    pub fn key(self) -> String {
+        match self {
+            RetireCase::Latency => "latency".into(),
+            other => other.name(),
+        }
+    }
+
     /// Whether this subject is measured in this case.
     pub fn is_for(self, subject: &Deferring) -> bool {
         match self {
@@ -305,50 +179,19 @@ impl RetireCase {
 /// Enough objects that a library that holds them cannot hide it.
 pub const PEAK_OBJECTS: u64 = 20_000_000;
 
-/// Whether a case of `bench retire` was run for its memory.
-pub fn is_peak_case(case: &str) -> bool {
-    case.contains("t of ")
-}
-
-/// Whether it is of objects of 64 bytes, from the first malloc to the last free.
-pub fn is_of_objects(case: &str) -> bool {
-    let names = ["all-in ", "drop ", "call "];
-    names.iter().any(|name| case.starts_with(name)) && !is_peak_case(case)
-}
-
-/// Whether it is of values of a cell.
-pub fn is_of_values(case: &str) -> bool {
-    let names = ["string ", "config "];
-    names.iter().any(|name| case.starts_with(name)) && !is_peak_case(case)
-}
-
-/// Whether it is of values of a cell that were read in a section.
-pub fn is_of_sections(case: &str) -> bool {
-    let mut names = [Place::Outside, Place::Inside].map(Place::name).into_iter();
-    names.any(|name| case.starts_with(name))
-}
-
-fn is_call(case: &str) -> bool {
-    case == "push" || case.starts_with("enqueue")
-}
-
 fn cells(given: &Given) -> Vec<Cell> {
     let mut subjects = deferral::selected(given.is("compare"));
     // Its reader is what differs, and nothing reads here.
     subjects.retain(|subject| subject.name != "arc-swap-cache");
     subjects.push(deferral::malloc_free());
     let cell = |subject: &Deferring, case: RetireCase| {
-        let ask = RetireAsk {
-            subject: subject.name.into(),
-            case,
-            objects: case.objects(given.of("objects")),
-            rest_ms: given.of("rest_ms"),
-        };
         // Those at rest do not disturb each other.
-        let at_rest = case == RetireCase::AtRest;
+        let once = case == RetireCase::AtRest;
+        let cell = Cell::of(given, subject.name, case.key()).of_load(u64::from(!once));
+        let objects = case.objects(given.of("objects"));
         Cell {
-            once: at_rest,
-            ..Cell::of_load(subject.name, &ask, u64::from(!at_rest))
+            once,
+            ..cell.with("objects", objects)
         }
     };
     let mut cells = Vec::new();
@@ -365,6 +208,7 @@ fn cells(given: &Given) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quiescent_report::rows::MEBIBYTE;
 
     #[test]
     fn names_say_how_many_were_made_for_their_memory() {
@@ -373,7 +217,6 @@ mod tests {
         assert_eq!(name(RetireCase::Empty(2)), "empty 2t");
         let long = name(RetireCase::Swap(Content::Long));
         assert_eq!(long, "string 64 kib 1t of 250k");
-        assert!(is_peak_case(&long) && !is_peak_case("string 64 kib 1t"));
     }
 
     #[test]

@@ -1,10 +1,20 @@
 //! A round of `bench retire`: what is taken off its figures is of the same round.
 
-use super::{is_of_objects, is_of_sections, is_of_values};
-use crate::cases::plan::Said;
+use crate::cases::plan::Heard;
 use crate::deferral::swap::BARE;
+use crate::targets::fits;
 use quiescent_report::rows::Figure;
 
+/// Cases from the first malloc to the last free.
+const WHOLE: [&str; 7] = [
+    "all-in *",
+    "drop *",
+    "call *",
+    "string *",
+    "config *",
+    "inside *",
+    "outside *",
+];
 /// CPU time above that of `malloc-free`.
 pub(super) const ABOVE_BARE: &str = "above_malloc_free_ns";
 /// Peak memory above that of `empty`.
@@ -13,7 +23,7 @@ pub(super) const ABOVE_EMPTY: &str = "above_empty_bytes";
 pub(super) const INSIDE_RATIO: &str = "inside_ratio";
 
 /// The differences and ratios of a round.
-pub(super) fn derived(said: &[Said]) -> Vec<(&'static str, Figure)> {
+pub(super) fn derived(said: &[Heard]) -> Vec<(&'static str, Figure)> {
     let of = |subject: &str, case: &str, metric: &str| {
         let mut all = said
             .iter()
@@ -33,7 +43,7 @@ pub(super) fn derived(said: &[Said]) -> Vec<(&'static str, Figure)> {
             more.extend(figure.map(|figure| (subject, figure)));
         };
         if figure.metric == "cpu_ns" {
-            let whole = is_of_objects(case) || is_of_values(case) || is_of_sections(case);
+            let whole = WHOLE.iter().any(|pattern| fits(pattern, case));
             if whole && subject != BARE {
                 let above = of(BARE, case, "cpu_ns").map(|bare| (value - bare).max(0.0));
                 add(ABOVE_BARE, "ns/object", above);

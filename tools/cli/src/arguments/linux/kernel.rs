@@ -1,6 +1,7 @@
 //! The arguments of `kernel bench`.
 
-use super::count;
+use super::within;
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use std::time::Duration;
 
@@ -31,14 +32,24 @@ pub struct KernelBench {
     /// No progress bar
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub options: KernelOptions,
+}
+
+/// What is measured and modelled.
+#[derive(Clone, Debug, Default, Args)]
+pub struct KernelOptions {
     /// Seed of the model's random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Calls of the kernel's synchronize_rcu, by membarrier(2)
-    #[arg(long, value_name = "N", default_value = "100", value_parser = calls, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
+          value_parser = within(1..=100_000_u64,
+              "give 1 to 100000; 100 or more for a 99th percentile"))]
     pub calls: u64,
     /// Sleep after each call, in ms; without a sleep, calls are in step with the tick
-    #[arg(long, value_name = "MS", default_value = "0", value_parser = pause, allow_negative_numbers = true)]
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = pause(),
+          allow_negative_numbers = true)]
     pub pause: Duration,
     /// Pin the caller to this CPU; when left out, the scheduler places it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -49,48 +60,7 @@ pub struct KernelBench {
     pub set: Vec<String>,
 }
 
-fn calls(text: &str) -> Result<u64, String> {
-    count(
-        text,
-        100_000,
-        "give 1 to 100000; 100 or more for a 99th percentile",
-    )
-}
-
-/// The longest useful sleep between two calls, in milliseconds.
-const MOST_PAUSE: f64 = 60_000.0;
-
-fn pause(text: &str) -> Result<Duration, String> {
-    let advice = format!("give 0 to {MOST_PAUSE} milliseconds, such as 2.5");
-    match text.parse::<f64>() {
-        Ok(ms) if (0.0..=MOST_PAUSE).contains(&ms) => Ok(Duration::from_nanos((ms * 1e6) as u64)),
-        Ok(_) => Err(format!("out of range: {advice}")),
-        Err(_) => Err(format!("not a time: {advice}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_and_pauses() {
-        assert_eq!(
-            (calls("100000"), pause("2.5")),
-            (Ok(100_000), Ok(Duration::from_micros(2_500)))
-        );
-        assert_eq!(pause("0"), Ok(Duration::ZERO));
-        for text in ["-1", "60001", "NaN", "inf", "soon", ""] {
-            assert!(
-                pause(text).unwrap_err().contains("give 0 to 60000"),
-                "{text}"
-            );
-        }
-        for text in ["0", "100001", "-1", "x"] {
-            assert!(
-                calls(text).unwrap_err().contains("give 1 to 100000"),
-                "{text}"
-            );
-        }
-    }
+fn pause() -> impl TypedValueParser<Value = Duration> {
+    let ms = within(0.0..=60_000.0, "give 0 to 60000 milliseconds, such as 2.5");
+    ms.map(|ms: f64| Duration::from_nanos((ms * 1e6) as u64))
 }

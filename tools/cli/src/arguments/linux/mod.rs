@@ -7,9 +7,10 @@ pub mod top;
 pub mod torture;
 
 use super::values::*;
-use super::{Common, Force, Page};
+use super::{Common, Force, Measured, Page};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use quiescent_bench::instructions::LoopCase;
+use quiescent_bench::instructions::{self, LoopCase};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
@@ -83,12 +84,12 @@ pub enum Internal {
     /// Instruction counts of all subjects (`ci/instructions`)
     Instructions {
         #[command(flatten)]
-        common: Common,
+        measured: Measured,
         /// The machine code of our own pairs instead
         #[arg(long, conflicts_with = "json")]
         disassembly: bool,
         /// Only these subjects (may be repeated)
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(instructions::names()))]
         subject: Vec<String>,
     },
 }

@@ -2,6 +2,7 @@
 
 use super::Force;
 use super::torture::time;
+use super::within;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,8 +38,9 @@ pub struct Record {
     #[arg(long, value_name = "LIST", default_value = "default")]
     pub events: String,
     /// Buffer for each CPU in KiB: give more if events are lost
-    #[arg(long, value_name = "KIB", default_value = "4096", value_parser = kib,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "KIB", default_value = "4096", allow_negative_numbers = true,
+          value_parser = within(64..=1_048_576_u64,
+              "give 64 to 1048576 KiB; 4096 holds some ten thousand events"))]
     pub buffer: u64,
     /// Mount tracefs, visible to this run only, if it is not mounted
     #[arg(long)]
@@ -49,29 +51,4 @@ pub struct Record {
     /// Record while this command runs, and mark its time; without a command until --for is over, or Ctrl-C
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-/// A gibibyte for each CPU.
-const MOST_KIB: u64 = 1 << 20;
-
-fn kib(text: &str) -> Result<u64, String> {
-    let advice = format!("give 64 to {MOST_KIB} KiB; 4096 holds some ten thousand events");
-    match text.parse::<u64>() {
-        Ok(kib) if (64..=MOST_KIB).contains(&kib) => Ok(kib),
-        Ok(_) => Err(format!("out of range: {advice}")),
-        Err(_) => Err(format!("not a size: {advice}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_within_reason() {
-        assert_eq!((kib("64"), kib("1048576")), (Ok(64), Ok(1 << 20)));
-        for text in ["0", "63", "1048577", "-1", "much"] {
-            assert!(kib(text).unwrap_err().contains("give 64 to"), "{text}");
-        }
-    }
 }

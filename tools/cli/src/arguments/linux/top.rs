@@ -1,5 +1,6 @@
 //! The arguments of `top`.
 
+use super::within;
 use clap::{ArgGroup, Args, builder::PossibleValuesParser, builder::TypedValueParser};
 use quiescent_live::Rung;
 use quiescent_top::Order;
@@ -62,7 +63,7 @@ pub struct Top {
           allow_negative_numbers = true)]
     pub intervals: Option<u32>,
     /// The length of an interval in seconds
-    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds,
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds(),
           allow_negative_numbers = true)]
     pub delay: Duration,
     /// Sort by this column
@@ -85,25 +86,7 @@ fn rung() -> impl TypedValueParser<Value = Rung> {
         .map(move |word| named(word).unwrap_or(Rung::Rates))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let advice = "give 0.1 to 3600 seconds, such as 0.5";
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        Ok(_) => Err(format!("out of range: {advice}")),
-        Err(_) => Err(format!("not a time: {advice}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_within_reason() {
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for text in ["0", "-1", "NaN", "3601", "soon"] {
-            let why = seconds(text).expect_err(text);
-            assert!(why.contains("give 0.1 to 3600"), "{why}");
-        }
-    }
+fn seconds() -> impl TypedValueParser<Value = Duration> {
+    let seconds = within(0.1..=3600.0, "give 0.1 to 3600 seconds, such as 0.5");
+    seconds.map(Duration::from_secs_f64)
 }

@@ -1,52 +1,33 @@
-//! The commands about this machine's own kernel.
+//! `kernel bench`: this machine's own kernel beside the model.
 
-use crate::arguments::linux::kernel::{Kernel, KernelBench};
-use crate::commands::code;
-use crate::kernel::beside::{self, KernelOptions};
+use crate::arguments::linux::kernel::KernelBench;
+use crate::arguments::{Common, Measured, Page};
+use crate::commands::measure;
+use crate::kernel::beside;
 use crate::kernel::show;
-use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE, Printed};
-use crate::show::progress::Bar;
-use quiescent_report::{Control, Error};
-use quiescent_sim::settings;
+use crate::show::output;
+use quiescent_report::{Error, Report};
+use std::cell::OnceCell;
 
 /// Runs the command; returns the exit code.
-pub fn run(kernel: &Kernel) -> Result<u8, Error> {
-    match kernel {
-        Kernel::Bench(options) => bench(options),
-    }
-}
-
-fn bench(options: &KernelBench) -> Result<u8, Error> {
-    let sets = settings::assignments(&options.set);
-    let sets = sets.map_err(|why| Error::Usage(why.to_string()))?;
-    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-    let sets = sets.into_iter().map(owned).collect();
-    let wanted = KernelOptions {
-        calls: options.calls,
-        pause: options.pause,
-        cpu: options.cpu,
-        sets,
-        seed: options.seed,
+pub fn run(options: KernelBench) -> Result<u8, Error> {
+    let measured = Measured {
+        common: Common {
+            json: options.json,
+            quiet: options.quiet,
+            seed: options.options.seed,
+        },
+        page: Page::default(),
     };
-    let stop = stop_flag()?;
-    let bar = Bar::new(options.quiet);
-    let (mut report, found) = beside::run(&wanted, Control::new(&stop, &bar))?;
-    let stopped = code(&stop) != DONE;
-    report.option("stopped", stopped);
-    let printed = match options.json {
-        true => Printed::json(&report),
-        false => Printed::text(format!(
-            "{}\n\n{}{}",
-            report.host.line(),
-            show::text(&found, output::columns()),
-            if stopped {
-                "\nstopped: some figures were not measured\n"
-            } else {
-                ""
-            }
-        )),
+    // The text has more than the report.
+    let beside = OnceCell::new();
+    let text = |_: &Report| {
+        let found = beside.get();
+        found.map_or_else(String::new, |it| show::text(it, output::columns()))
     };
-    output::print(&printed)?;
-    Ok(code(&stop))
+    measure(&measured, text, |control| {
+        let (report, found) = beside::run(&options.options, control)?;
+        beside.get_or_init(|| found);
+        Ok(report)
+    })
 }

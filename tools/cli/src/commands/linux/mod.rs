@@ -8,8 +8,8 @@ mod top;
 mod torture;
 
 use super::{measure, this_program};
+use crate::arguments::linux::kernel::Kernel;
 use crate::arguments::linux::{Internal, Linux};
-use crate::arguments::{Common, Measured, Page};
 use crate::show::output::{self, DONE, Printed};
 use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_report::Error;
@@ -18,7 +18,7 @@ use quiescent_report::Error;
 pub fn run(command: Linux) -> Result<u8, Error> {
     match command {
         Linux::Reproduce(options) => reproduce::run(&options),
-        Linux::Kernel(kernel) => kernel::run(&kernel),
+        Linux::Kernel(Kernel::Bench(options)) => kernel::run(options),
         Linux::Doctor(options) => doctor::run(&options),
         Linux::Record(options) => record::run(&options),
         Linux::Top(options) => top::run(&options),
@@ -41,30 +41,16 @@ fn run_internal(internal: Internal) -> Result<u8, Error> {
             output::print(&Printed::text(text)).map(|()| DONE)
         }
         Internal::Instructions {
-            common, subject, ..
-        } => count_instructions(&common, subject),
-    }
-}
-
-fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
-    for name in &only {
-        if !instructions::names().contains(&name.as_str()) {
-            let known = instructions::names().join(", ");
-            return Err(Error::Usage(format!(
-                "--subject {name}: not in this build, which has {known}"
-            )));
+            measured, subject, ..
+        } => {
+            let wanted = InstructionOptions {
+                seed: measured.common.seed,
+                program: this_program()?,
+                only: subject,
+            };
+            measure(&measured, instructions::text, |control| {
+                instructions::run(&wanted, control)
+            })
         }
     }
-    let wanted = InstructionOptions {
-        seed: common.seed,
-        program: this_program()?,
-        only,
-    };
-    let measured = Measured {
-        common: common.clone(),
-        page: Page::default(),
-    };
-    measure(&measured, instructions::text, |control| {
-        instructions::run(&wanted, control)
-    })
 }

@@ -46,13 +46,11 @@ pub fn run(options: &Record) -> Result<u8, Error> {
     out.flush().map_err(|why| place.failed(why))?;
     file.keep()?;
     let stopped = code(&stop);
-    if options.json {
-        let report = report(options, &outcome, stopped != DONE);
-        output::print(&Printed::json(&report))?;
-    } else if is_output {
-        output::tell(text(options, &outcome));
-    } else {
-        output::print(&Printed::text(text(options, &outcome)))?;
+    let text = || text(options, &outcome);
+    match options.json {
+        true => output::print(&Printed::json(&report(options, &outcome, stopped != DONE)))?,
+        false if is_output => output::tell(text()),
+        false => output::print(&Printed::text(text()))?,
     }
     let failed = outcome.status.is_some_and(|it| !it.success());
     Ok(match stopped {

@@ -1,7 +1,6 @@
 //! `top`: on a terminal a live view, otherwise intervals as text, or one document about all of them.
 
 mod figures;
-mod kernel;
 mod simulated;
 
 use crate::arguments::linux::top::Top;
@@ -12,9 +11,9 @@ use figures::Figures;
 use quiescent_live::Rung;
 use quiescent_report::Error;
 use quiescent_sim::{Workload, settings};
-use quiescent_top::{Interval, Order, Process, Source, View, text};
+use quiescent_top::{Interval, Kernel, Order, Process, Source, View, text};
 use simulated::{Pace, Simulated};
-use std::io::{self, IsTerminal};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Runs the command; returns the exit code.
 pub fn run(options: &Top) -> Result<u8, Error> {
     if options.kernel {
-        return kernel::run(options);
+        return kernel(options);
     }
     if let Some(workload) = &options.sim {
         let pace = match is_live(options) {
@@ -33,29 +32,73 @@ pub fn run(options: &Top) -> Result<u8, Error> {
             false => Pace::Step(options.delay),
         };
         let mut source = simulated(options, workload, pace)?;
-        return show(options, options.sort, Origin::Simulated, &mut source);
+        return show(options, options.sort, &SIMULATED, &mut source);
     }
     let mut source = Process::new(options.pid.unwrap_or_default());
-    show(options, options.sort, Origin::Process, &mut source)
+    show(options, options.sort, &PROCESS, &mut source)
 }
 
-/// The kind of source.
-#[derive(Clone, Copy)]
-enum Origin {
-    Process,
-    Kernel(Rung),
-    Simulated,
+/// `--kernel`: the source, and notes about it.
+fn kernel(options: &Top) -> Result<u8, Error> {
+    let source = Kernel::new(options.by, options.mount);
+    let mut source = source.map_err(|why| why.of("top --kernel"))?;
+    let (rung, why) = (source.rung(), source.why());
+    if !why.is_empty() {
+        let word = rung.word();
+        output::tell(format!("note: no better source than `{word}`: {why}\n"));
+    }
+    // This source does not know what is queued, so nothing can be sorted by it.
+    let sort = match (rung, options.sort) {
+        (Rung::Frees, Order::Queued) => Order::Executed,
+        (_, sort) => sort,
+    };
+    let origin = Origin {
+        subject: "kernel",
+        source: rung.word(),
+        exact: rung != Rung::Frees,
+        takes_time: true,
+        remedy: "--by rates needs /proc only",
+    };
+    show(options, sort, &origin, &mut source)
 }
+
+/// What is said of a source.
+struct Origin {
+    /// Of its rows.
+    subject: &'static str,
+    source: &'static str,
+    exact: bool,
+    /// An interval passes by itself.
+    takes_time: bool,
+    /// When it cannot be read.
+    remedy: &'static str,
+}
+
+const PROCESS: Origin = Origin {
+    subject: "quiescent",
+    source: "process",
+    exact: true,
+    takes_time: true,
+    remedy: "find it with `pgrep -af NAME` (without -f only the first 15 letters of a name count)",
+};
+
+const SIMULATED: Origin = Origin {
+    subject: "model",
+    source: "simulated",
+    exact: true,
+    takes_time: false,
+    remedy: "a simulated machine can always be read",
+};
 
 /// The output is on a terminal that can be drawn on.
 fn is_live(options: &Top) -> bool {
     let asked = options.batch || options.json || options.intervals.is_some();
     let is_dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
-    !asked && !is_dumb && io::stdout().is_terminal() && io::stdin().is_terminal()
+    !asked && !is_dumb && std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
-fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> Result<u8, Error> {
-    let unreadable = |why| unreadable(origin, why);
+fn show(options: &Top, sort: Order, origin: &Origin, source: &mut dyn Source) -> Result<u8, Error> {
+    let unreadable = |why| Error::failed("top", why, origin.remedy);
     let view = View {
         order: sort,
         reversed: false,
@@ -66,23 +109,20 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
         return Ok(DONE);
     }
     let stop = stop_flag()?;
-    let waits = !matches!(origin, Origin::Simulated);
     let most = options.intervals.or(options.json.then_some(1));
     let mut figures = Figures::default();
-    let report = |figures: &Figures| Printed::json(&figures.report(options, sort, origin));
+    let mut failed = None;
     let mut before = source.read().map_err(unreadable)?;
     let mut count = 0;
     while most.is_none_or(|most| count < most)
-        && pause(&stop, waits.then(|| before.at + options.delay))
+        && pause(&stop, origin.takes_time.then(|| before.at + options.delay))
     {
         let now = match source.read() {
             Ok(now) => now,
-            // When the source has ended, the figures counted so far are printed first.
-            Err(why) if options.json && count > 0 => {
-                output::print(&report(&figures))?;
-                return Err(unreadable(why));
+            Err(why) => {
+                failed = Some(unreadable(why));
+                break;
             }
-            Err(why) => return Err(unreadable(why)),
         };
         let interval = Interval::between(&before, &now);
         if options.json {
@@ -98,10 +138,12 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
         before = now;
         count += 1;
     }
-    if options.json {
-        output::print(&report(&figures))?;
+    // When the source has ended, the figures counted so far are printed first.
+    if options.json && (failed.is_none() || count > 0) {
+        let report = figures.report(options, sort, origin);
+        output::print(&Printed::json(&report))?;
     }
-    Ok(code(&stop))
+    failed.map_or_else(|| Ok(code(&stop)), Err)
 }
 
 /// The machine of a workload, with all settings.
@@ -127,15 +169,4 @@ fn pause(stop: &AtomicBool, until: Option<Instant>) -> bool {
         }
         std::thread::sleep(left.min(LOOK));
     }
-}
-
-fn unreadable(origin: Origin, why: io::Error) -> Error {
-    let remedy = match origin {
-        Origin::Process => {
-            "find it with `pgrep -af NAME` (without -f only the first 15 letters of a name count)"
-        }
-        Origin::Kernel(_) => "--by rates needs /proc only",
-        Origin::Simulated => "a simulated machine can always be read",
-    };
-    Error::failed("top", why, remedy)
 }

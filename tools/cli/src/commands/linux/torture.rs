@@ -16,7 +16,6 @@ use crate::show::progress::Bar;
 use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report};
 use quiescent_torture::campaign::{Campaign, CampaignEvent, Run};
-use quiescent_torture::child::Request;
 use quiescent_torture::scenario::{Scenario, names};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -28,11 +27,13 @@ const PROGRAM: &str = "quiescent-torture-run";
 /// Runs the command; returns the exit code.
 pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
-        let listed = match options.json {
-            true => Printed::json(&list_json()?),
-            false => Printed::text(list(output::columns())?),
-        };
-        return output::print(&listed).map(|()| DONE);
+        let scenarios: Result<Vec<_>, _> = names().map(Scenario::named).collect();
+        let scenarios = scenarios.map_err(usage)?;
+        return output::print(&match options.json {
+            true => list_json(&scenarios),
+            false => list(&scenarios),
+        })
+        .map(|()| DONE);
     }
     if options.machines.sim {
         return machines::run(options);
@@ -40,8 +41,12 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     let campaign = campaign(options)?;
     let paper = settled(options, &[])?;
     let stop = stop_flag()?;
+    let live = !options.quiet && !options.json && !paper.is_output();
     let printer = Printer {
-        live: !options.quiet && !options.json && !options.tap && !paper.is_output(),
+        comment: match options.tap {
+            true => Some("# "),
+            false => live.then_some(""),
+        },
         tap: options.tap,
         bar: Bar::new(options.quiet),
     };
@@ -57,7 +62,9 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
                 Ok(())
             }
             CampaignEvent::Begin(_) => Ok(()),
-            CampaignEvent::Line(request, line) => printer.line(request, line),
+            CampaignEvent::Line(request, line) => {
+                printer.print(&format!("{:<8}{line}\n", request.scenario))
+            }
             CampaignEvent::End(run) => {
                 turn += 1;
                 printer.end(run, turn)
@@ -127,39 +134,42 @@ fn program() -> Result<PathBuf, Error> {
 }
 
 /// The scenarios, and the parts that each stresses.
-fn list(width: usize) -> Result<String, Error> {
+fn list(scenarios: &[Scenario]) -> Printed {
     let mut text = String::new();
-    for name in names() {
-        let scenario = Scenario::named(name).map_err(usage)?;
-        text += &format!("{name:<8} {}\n", scenario.about);
-        for stressed in &scenario.stresses {
+    for it in scenarios {
+        text += &format!("{:<8} {}\n", it.name, it.about);
+        for stressed in &it.stresses {
             text += &format!("         - {stressed}\n");
         }
     }
-    Ok(folded(&text, width, 11))
+    Printed::text(folded(&text, output::columns(), 11))
 }
 
 /// The same as one line of JSON: in `options`, a list of objects.
-fn list_json() -> Result<Report, Error> {
-    let scenarios = names().map(|name| {
-        let it = Scenario::named(name).map_err(usage)?;
-        Ok(json!({ "name": name, "about": it.about, "stresses": it.stresses }))
-    });
+fn list_json(scenarios: &[Scenario]) -> Printed {
+    let scenarios = scenarios
+        .iter()
+        .map(|it| json!({ "name": it.name, "about": it.about, "stresses": it.stresses }));
     let mut report = Report::new("torture --list", 0);
-    report.option("scenarios", scenarios.collect::<Result<Vec<_>, Error>>()?);
-    Ok(report)
+    report.option("scenarios", scenarios.collect::<Vec<_>>());
+    Printed::json(&report)
 }
 
 /// Prints the progress.
 struct Printer {
-    live: bool,
+    /// Before each line; none if nothing is printed.
+    comment: Option<&'static str>,
     tap: bool,
     bar: Bar,
 }
 
 impl Printer {
     fn print(&self, text: &str) -> Result<(), Error> {
-        self.bar.aside(|| output::print(&Printed::text(text)))
+        let Some(comment) = self.comment else {
+            return Ok(());
+        };
+        let text = Printed::text(format!("{comment}{text}"));
+        self.bar.aside(|| output::print(&text))
     }
 
     fn begin(&self, campaign: &Campaign) -> Result<(), Error> {
@@ -169,32 +179,21 @@ impl Printer {
             false => format!("{all} scenarios"),
         };
         let (seed, time) = (campaign.request.seed, campaign.duration.as_secs_f64());
-        let what = format!("seed {seed}, {scenarios}, {time} s\n");
         if self.tap {
-            self.print(&format!("TAP version 13\n# {what}"))?;
-        } else if self.live {
-            self.print(&what)?;
+            output::print(&Printed::text("TAP version 13\n"))?;
         }
+        self.print(&format!("seed {seed}, {scenarios}, {time} s\n"))?;
         self.bar.begin("torture", campaign.duration.as_secs());
         Ok(())
     }
 
-    fn line(&self, request: &Request, line: &str) -> Result<(), Error> {
-        let comment = match (self.live, self.tap) {
-            (true, _) => "",
-            (_, true) => "# ",
-            _ => return Ok(()),
-        };
-        self.print(&format!("{comment}{:<8}{line}\n", request.scenario))
-    }
-
     fn end(&self, run: &Run, turn: usize) -> Result<(), Error> {
-        if self.tap {
-            return self.print(&report::tap(run, turn));
-        }
-        match self.live {
-            true => self.print(&report::line(run)),
-            false => Ok(()),
+        match self.tap {
+            true => {
+                let point = Printed::text(report::tap(run, turn));
+                self.bar.aside(|| output::print(&point))
+            }
+            false => self.print(&report::line(run)),
         }
     }
 }

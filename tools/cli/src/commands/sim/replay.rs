@@ -18,9 +18,9 @@ use crate::show::progress::Bar;
 use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, folded};
 use quiescent_report::{Error, Report, Row};
-use quiescent_sim::experiments::replays::{Background, Pair, pairs};
+use quiescent_sim::replay::{self, Background, Pair, pairs};
 use quiescent_sim::whatif::{Feed, Origin, Trace, origins};
-use quiescent_sim::{Options, replay, settings};
+use quiescent_sim::{Options, settings};
 use quiescent_trace::Options as Known;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -79,7 +79,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         written.map_err(|why| place.failed(why))?;
         file.keep()?;
     }
-    let pairs = pairs(&trace.figures, &run.stats(), &Background::default());
+    let pairs = pairs(&trace, &run.stats(), &Background::default());
     let report = report(&file.display().to_string(), &machine, &trace, &pairs);
     let printed = match options.json {
         true => Printed::json(&report),
@@ -118,14 +118,7 @@ impl Machine {
         sets: &[(&str, &str)],
         stopped: impl Fn() -> bool,
     ) -> Result<Option<Machine>, Error> {
-        let mut base = trace.options();
-        base.seed = seed;
-        settings::apply(&mut base, sets).map_err(usage)?;
-        let given = sets.iter().filter_map(|it| settings::find(it.0));
-        let mut given: Vec<&str> = given.map(|it| it.key).collect();
-        if given.contains(&"rcu") {
-            given.extend(["rcu_nocbs", "rcu_lazy"]);
-        }
+        let (base, given) = trace.with(seed, sets)?;
         let name = file.display().to_string();
         let remedy = "its times have a step, or it is too long: record a shorter one";
         trace.check_amount(&name, &base, Feed::of(1), remedy)?;

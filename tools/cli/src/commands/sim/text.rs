@@ -5,22 +5,13 @@ use super::{Variant, first, saved};
 use quiescent_report::text::number::{short, spread};
 use quiescent_report::text::{Table, folded};
 use quiescent_report::{Report, Row};
-use quiescent_sim::{MachineKind, Options, Workload, settings};
+use quiescent_sim::{Options, Workload, settings};
 use serde_json::json;
 
-/// Printed under the figures of such a machine.
-pub fn leaves_out(kind: MachineKind) -> &'static str {
-    match kind {
-        MachineKind::Kernel => KERNEL_LEAVES_OUT,
-        MachineKind::Threads => THREADS_LEAVE_OUT,
-    }
-}
-
-const THREADS_LEAVE_OUT: &str = "A model: it leaves out caches and memory, processors that threads share, \
-                                 the second worker and low memory. Costs are about those of one machine.";
-const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency, idle states unless \
-                                 idle_table names some, all other work of a kernel, and the work of a task \
-                                 in a section. Costs are medians of traces of one virtual machine.";
+/// Printed under the figures of a machine.
+pub const LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency, idle states unless \
+                              idle_table names some, all other work of a kernel, and the work of a task \
+                              in a section. Costs are medians of traces of one virtual machine.";
 
 /// Machines with more CPUs have no table of their CPUs; the JSON has the rows.
 const MOST_CPUS: u64 = 8;
@@ -48,12 +39,6 @@ pub fn list(width: usize) -> String {
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
     }
     text += &versions();
-    let both = settings::BOTH.join(", ");
-    text += &format!("\nSettings of machine=threads, which has these, too: {both}\n\n");
-    for it in settings::THREAD_SETTINGS {
-        let (key, value) = (it.key, it.get(&options));
-        text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
-    }
     folded(&text, width, 6)
 }
 
@@ -65,11 +50,9 @@ pub fn list_json() -> Report {
         entry
     };
     let options = Options::kernel_6_12(8, 1000);
-    let settings = |of: &'static [settings::Setting]| -> Vec<_> {
-        let of = of.iter();
-        of.map(|it| entry(it.key, it.get(&options), it.about, Some(it.allowed)))
-            .collect()
-    };
+    let settings = settings::SETTINGS
+        .iter()
+        .map(|it| entry(it.key, it.get(&options), it.about, Some(it.allowed)));
     let workloads = Workload::built_in().map(|workload| {
         let parameters = workload.parameters().iter();
         let parameters =
@@ -82,8 +65,7 @@ pub fn list_json() -> Report {
     });
     let mut report = Report::new("sim --list", 0);
     report.option("workloads", workloads.collect::<Vec<_>>());
-    report.option("settings", settings(settings::SETTINGS));
-    report.option("thread_settings", settings(settings::THREAD_SETTINGS));
+    report.option("settings", settings.collect::<Vec<_>>());
     report
 }
 
@@ -109,14 +91,9 @@ fn versions() -> String {
 
 /// The settings of a workload's machine.
 fn changed(machine: &Options) -> String {
-    let kind = machine.kind;
-    let plain = settings::listed(&Options {
-        kind,
-        ..Options::kernel_6_12(8, machine.hz)
-    });
+    let plain = settings::listed(&Options::kernel_6_12(8, machine.hz));
     let differs = settings::listed(machine).into_iter().zip(plain);
-    let differs =
-        differs.filter(|(set, plain)| set != plain || ["machine", "cpus", "hz"].contains(&set.0));
+    let differs = differs.filter(|(set, plain)| set != plain || ["cpus", "hz"].contains(&set.0));
     let words = differs.map(|((key, value), _)| format!("{key}={value}"));
     words.collect::<Vec<_>>().join(" ")
 }
@@ -164,7 +141,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool, width
     if report.options["stopped"] == true {
         text += "\nstopped: some runs are missing\n";
     }
-    text += &("\n".to_owned() + &lines(leaves_out(variants[0].plan.options.kind), "  ", width));
+    text += &("\n".to_owned() + &lines(LEAVES_OUT, "  ", width));
     if !full {
         let more = report.rows.len() - shown.len();
         let assumed = report.options["assumes"].as_array().map_or(0, Vec::len);

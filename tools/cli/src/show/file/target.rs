@@ -83,8 +83,7 @@ pub(super) fn special(path: &Path, there: &Metadata) -> Result<File, Refusal> {
 #[cfg(unix)]
 fn is_ours(entry: &Metadata, folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    // SAFETY: takes nothing, and never fails.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     let Ok(folder) = fs::metadata(folder) else {
         return false;
     };
@@ -126,13 +125,10 @@ impl Target {
         let before = fs::symlink_metadata(&path).ok();
         #[cfg(target_os = "linux")]
         let folder = {
-            use std::os::unix::fs::OpenOptionsExt;
+            use rustix::fs::{Mode, OFlags, open};
             let parent = path.parent().unwrap_or(Path::new("/"));
-            let mut options = File::options();
-            let options = options
-                .read(true)
-                .custom_flags(libc::O_PATH | libc::O_DIRECTORY);
-            let folder = options.open(parent)?;
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = File::from(open(parent, flags, Mode::empty())?);
             // Without /proc nothing can be compared.
             if fs::read_link(opened(&folder)).is_ok_and(|it| it != parent) {
                 return Err(io::Error::other("the folder has changed meanwhile"));
@@ -167,11 +163,10 @@ impl Target {
     pub(super) fn draft(&self) -> io::Result<Draft> {
         #[cfg(target_os = "linux")]
         {
-            use std::os::unix::fs::OpenOptionsExt;
-            let mut options = File::options();
-            options.read(true).write(true).mode(self.mode);
-            let unnamed = options.custom_flags(libc::O_TMPFILE).open(self.folder());
-            if let Ok(file) = unnamed
+            use rustix::fs::{Mode, OFlags, openat};
+            let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+            let mode = Mode::from_bits_truncate(self.mode);
+            if let Ok(file) = openat(&self.folder, ".", flags, mode).map(File::from)
                 && opened(&file).exists()
             {
                 return Ok(Draft::Unnamed(file));
@@ -243,14 +238,7 @@ fn opened(file: &File) -> PathBuf {
 /// Gives a file without a name one that is not taken.
 #[cfg(target_os = "linux")]
 fn link(file: &File, path: &Path) -> io::Result<()> {
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
-    let from = CString::new(opened(file).as_os_str().as_bytes())?;
-    let to = CString::new(path.as_os_str().as_bytes())?;
-    let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
-    // SAFETY: two names that outlive the call, and numbers.
-    match unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), follow) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    use rustix::fs::{AtFlags, CWD, linkat};
+    linkat(CWD, opened(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    Ok(())
 }

@@ -12,8 +12,6 @@ pub use table::table;
 pub use table::unjudged;
 pub use text::text;
 
-use quiescent_report::OURS;
-
 use super::Source;
 
 /// The subject of a real figure's row.
@@ -21,7 +19,6 @@ fn subject(source: Source) -> &'static str {
     match source {
         Source::Kernel => "kernel",
         Source::Published => "published",
-        Source::Threads => OURS,
     }
 }
 

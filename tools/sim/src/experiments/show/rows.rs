@@ -4,7 +4,7 @@
 use quiescent_report::{Report, Row};
 
 use super::{claims, listings, subject, table};
-use crate::experiments::{Modelled, Part, Source};
+use crate::experiments::{Modelled, Part};
 
 /// Every figure, the real one and the model's.
 pub fn rows(modelled: &Modelled) -> Vec<Row> {
@@ -12,9 +12,7 @@ pub fn rows(modelled: &Modelled) -> Vec<Row> {
         .comparisons()
         .flat_map(|it| {
             let of = |subject, value| Row::single(subject, &it.case, it.metric, it.unit, value);
-            // What was measured in this run has its row already.
-            let real = (it.source != Source::Threads).then(|| of(subject(it.source), it.real));
-            [real.flatten(), of("model", it.model)]
+            [of(subject(it.source), it.real), of("model", it.model)]
         })
         .flatten()
         .chain(

@@ -154,7 +154,7 @@ impl Srcu {
                     start,
                     end: now,
                     scans: (self.global.counts().scans - scans_before) as u32,
-                    holdouts: Vec::new(),
+                    ..GracePeriod::default()
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::base::error::Error;
 use crate::idling::Setup;
-use crate::input::options::{IdleLoop, MachineKind, Options, Smp};
+use crate::input::options::{IdleLoop, Options, Smp};
 use crate::kernel::cpu::Core;
 use quiescent_kernel::CpuId;
 use quiescent_kernel::geometry::{Geometry, GeometryError};
@@ -113,11 +113,6 @@ fn idle(options: &Options) -> Result<(), String> {
         return Ok(());
     };
     let name = &table.name;
-    if options.kind == MachineKind::Threads {
-        return Err(format!(
-            "`idle_table={name}`: machine=threads has no idle states, only machine=kernel has; leave it out"
-        ));
-    }
     if options.smp == Smp::Serial {
         return Err(format!(
             "`idle_table={name}`: smp=serial is a virtual machine, whose CPUs have no idle states; set \
@@ -147,11 +142,7 @@ fn idle(options: &Options) -> Result<(), String> {
 
 /// Settings without effect, in words.
 pub fn warnings(options: &Options) -> Vec<String> {
-    let mut said = super::threads::warnings(options);
-    if options.kind == MachineKind::Threads {
-        return said;
-    }
-    said.extend(super::releases::warnings(options));
+    let mut said = super::releases::warnings(options);
     let mut warn = |text: &str| said.push(text.to_owned());
     let those = options.offloaded();
     let offloaded = !those.is_empty();

@@ -5,7 +5,7 @@
 
 use crate::base::error::Error;
 use crate::idling::{Governor, Profile, Table};
-use crate::input::options::{IdleLoop, MachineKind, Options, Smp};
+use crate::input::options::{IdleLoop, Options, Smp};
 use crate::text::values::{cpu_list, cpu_list_text, number, switch, time, time_text};
 use quiescent_kernel::EarlyQs;
 use quiescent_kernel::fast_no_hz::{FastNoHz, IdleRule};
@@ -65,10 +65,6 @@ fn word_of<T: Copy + PartialEq>(value: T, words: &[(&str, T)]) -> String {
     found.expect("every value has a word").0.to_owned()
 }
 
-const KIND: &[(&str, MachineKind)] = &[
-    ("kernel", MachineKind::Kernel),
-    ("threads", MachineKind::Threads),
-];
 const SMP: &[(&str, Smp)] = &[("parallel", Smp::Parallel), ("serial", Smp::Serial)];
 const IDLE_LOOP: &[(&str, IdleLoop)] =
     &[("classic", IdleLoop::Classic), ("retain", IdleLoop::Retain)];
@@ -182,14 +178,6 @@ macro_rules! limit {
     };
 }
 
-/// A time, within bounds of nanoseconds.
-macro_rules! time {
-    ($key:literal, $about:literal, $($field:ident).+) => {
-        own!($key, $about, $($field).+, "a time such as 50ms or 0.5s, up to 1000min",
-            |it, text| time(text).filter(|ns| *ns <= 60_000_000_000_000)?, |it| time_text(it.$($field).+))
-    };
-}
-
 macro_rules! cost {
     ($key:literal, $about:literal, $($field:ident).+) => {
         number!($key, $about, $($field).+, 0..=1_000_000_000, "nanoseconds, up to 1000000000")
@@ -210,8 +198,6 @@ macro_rules! table {
 
 /// All settings, in the order in which they are carried out: what others depend on comes first.
 pub static SETTINGS: &[Setting] = table! {
-    words "machine" (kind, KIND, "kernel or threads")
-        "CPUs under a kernel, or threads of a program that uses the library";
     number "cpus" (cpus, 1..=MOST_CPUS, "1 to 1048576") "CPUs";
     any "hz" ("1 to 10000", |it, text| {
             it.hz = number(text).filter(|n| (1..=MOST_HZ).contains(n))?;
@@ -384,32 +370,4 @@ pub static SETTINGS: &[Setting] = table! {
     cost "cost.ipi_ns" (costs.ipi) "how long an interrupt takes to reach another CPU (smp=parallel)";
     cost "cost.lock_ns" (costs.lock) "ASSUMED: a lock of offloaded callbacks, free (smp=parallel)";
     cost "cost.line_ns" (costs.line) "ASSUMED: a cache line that another CPU has changed (smp=parallel)";
-};
-
-/// Settings that only a machine of threads has, in the order in which they are carried out.
-pub static THREAD_SETTINGS: &[Setting] = table! {
-    time "prompt_flush" (threads.prompt_ns)
-        "prompt callbacks wait so long at most for company (the library's set_flush_times)";
-    number "batch" (threads.batch, 1..=1_000_000, "1 to 1000000") "so many callbacks of a lane make a batch";
-    number "batch_bytes" (threads.batch_bytes, 1..=1 << 40, "bytes, from 1") "so many bytes make one";
-    number "budget_bytes" (threads.budget_bytes, 0..=u64::MAX, "a number of bytes")
-        "so much may be queued (the library's set_budget)";
-    number "budget_callbacks" (threads.budget_callbacks, 0..=u64::MAX, "a number") "so many callbacks may be";
-    flag "offload" (threads.offload)
-        "the worker frees what threads retire, and not they (the library's set_on_worker)";
-    time "stall_after" (threads.stall_ns)
-        "a reader that blocks a grace period for so long is reported; 0s: never";
-    option "clock" (threads.clock, "any",
-        |text| time(text).filter(|ns| *ns <= u64::MAX >> 1), |it| time_text(*it),
-            "a time such as 1000.5s, or `any`")
-        "what the monotonic clock shows at the beginning: deadlines lie on its whole seconds; `any`: drawn \
-         from the seed";
-    cost "cost.fence_ns" (threads.prices.fence) "a process-wide fence";
-    cost "cost.wake_ns" (threads.prices.wake) "from the wake-up of a thread until it runs";
-    cost "cost.start_ns" (threads.prices.start) "from the start of a thread until it runs";
-    cost "cost.step_ns" (threads.prices.step) "a step of a grace period";
-    cost "cost.spin_ns" (threads.prices.spin) "a spin of a driver between two scans";
-    cost "cost.push_ns" (threads.prices.push) "a push, or one end of a section";
-    cost "cost.help_ns" (threads.prices.help) "a trip of an owner to the locks";
-    cost "cost.ask_ns" (threads.prices.ask) "asking a thread for a fence, or answering";
 };

@@ -85,7 +85,6 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
 #[test]
 fn no_field_is_forgotten() {
     let Options {
-        kind: _,
         kernel: _,
         cpus: _,
         hz: _,
@@ -133,7 +132,6 @@ fn no_field_is_forgotten() {
                 package_limit: _,
                 power: _,
             },
-        threads: _,
         seed: _,
     } = base();
     let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));
@@ -141,26 +139,9 @@ fn no_field_is_forgotten() {
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
     assert_eq!(
         others.count(),
-        47,
+        46,
         "fields of a machine, but for its costs, `rcu` and `rcu_nocb_default_all`"
     );
-    let crate::input::policy::Policy {
-        prompt_ns: _,
-        batch: _,
-        batch_bytes: _,
-        budget_bytes: _,
-        budget_callbacks: _,
-        offload: _,
-        stall_ns: _,
-        clock: _,
-        prices: _,
-    } = base().threads;
-    let prices = THREAD_SETTINGS
-        .iter()
-        .filter(|it| it.key.starts_with("cost."));
-    let count = size_of::<crate::input::policy::Prices>() / size_of::<u64>();
-    assert_eq!(prices.count(), count);
-    assert_eq!(THREAD_SETTINGS.len() - count, 8);
 }
 
 #[test]
@@ -256,7 +237,6 @@ fn idle_states_are_set_and_what_does_not_go_with_them_is_refused() {
         ("governor", "teo", "menu"),
         ("package_limit", "PC9", "PC10"),
         ("power", "none-such", "two-states"),
-        ("machine", "threads", "only machine=kernel has"),
         ("smp", "serial", "smp=parallel"),
         ("idle_loop", "retain", "idle_loop=classic"),
     ] {
@@ -293,41 +273,4 @@ proptest! {
         }
         let _ = assignment(&text).map(|(key, value)| with(&[(key, value)]));
     }
-}
-
-#[test]
-fn a_machine_of_threads_has_settings_of_its_own() {
-    let sets = [
-        ("kind", "threads"),
-        ("hz", "250"),
-        ("lazy_flush", "5s"),
-        ("prompt_flush", "20ms"),
-        ("batch", "100"),
-        ("batch_bytes", "5000"),
-        ("budget_bytes", "1000000"),
-        ("budget_callbacks", "10000"),
-        ("offload", "1"),
-        ("stall_after", "3s"),
-        ("clock", "1000.5s"),
-        ("cost.fence_ns", "7"),
-        ("cost.wake_ns", "8"),
-    ];
-    let options = with(&sets).unwrap();
-    assert_eq!(options.kind, crate::MachineKind::Threads);
-    assert_eq!(options.threads.clock, Some(1_000_500_000_000));
-    assert_eq!(
-        (options.threads.prices.fence, options.threads.prices.wake),
-        (7, 8)
-    );
-    let all = listed(&options);
-    assert_eq!(all.len(), THREAD_SETTINGS.len() + BOTH.len());
-    let again: Vec<(&str, &str)> = all.iter().map(|it| (it.0, it.1.as_str())).collect();
-    assert_eq!(with(&again).unwrap(), options);
-    assert_eq!(warnings(&options), [""; 0]);
-    let mixed = with(&[("machine", "threads"), ("early_qs", "init")]).unwrap();
-    assert!(warnings(&mixed)[0].ends_with("does nothing: early_qs"));
-    let mixed = with(&[("batch", "9")]).unwrap();
-    assert!(warnings(&mixed)[0].ends_with("does nothing: batch"));
-    let wrong = with(&[("machine", "process")]).unwrap_err().to_string();
-    assert!(wrong.contains("kernel or threads"), "{wrong}");
 }

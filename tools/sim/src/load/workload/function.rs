@@ -1,10 +1,9 @@
 //! A callback's function, as a workload's file has it.
 
-use super::stage::Stage;
 use crate::base::error::Error;
 use crate::input::work::Queued;
+use crate::kernel::machine::Machine;
 use crate::text::fields::Fields;
-use crate::threads::Verb;
 
 /// A function, and how callbacks of it are queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,28 +12,23 @@ pub(super) struct Function {
     pub bytes: u64,
     lazy: bool,
     can_wake: bool,
-    /// How it is handed over on a machine of threads.
-    pub verb: Verb,
 }
 
 impl Function {
     /// One of a task's `callbacks`.
     pub fn read(it: &Fields<'_>) -> Result<Function, Error> {
-        it.check_names(&["func", "bytes", "lazy", "can_wake", "verb"])?;
-        let lazy = it.flag("lazy", true)?;
-        let plain = if lazy { Verb::CallLazy } else { Verb::Call };
+        it.check_names(&["func", "bytes", "lazy", "can_wake"])?;
         Ok(Function {
             name: it.need("func")?,
             bytes: it.count("bytes", 0)?,
-            lazy,
+            lazy: it.flag("lazy", true)?,
             can_wake: it.flag("can_wake", true)?,
-            verb: it.word("verb", &Verb::NAMES)?.map_or(plain, Verb::at),
         })
     }
 
-    pub fn queued(&self, machine: &mut impl Stage) -> Queued {
+    pub fn queued(&self, machine: &mut Machine) -> Queued {
         Queued {
-            func: machine.function(self),
+            func: machine.func_of(&self.name, self.bytes),
             lazy: self.lazy,
             can_wake: self.can_wake,
         }

@@ -2,17 +2,15 @@
 
 use super::Workload;
 use super::function::Function;
-use super::stage::{Begin, Stage};
 use super::work::Pattern;
 use crate::base::chance::Chance;
 use crate::base::error::Error;
 use crate::input::op::{Changed, Instead};
-use crate::input::options::{MachineKind, Options};
+use crate::input::options::Options;
 use crate::kernel::machine::Machine;
 use crate::record::stats::Stats;
 use crate::text::fields::{Cpus, Fields};
 use crate::text::file::{Section, Texts};
-use crate::threads::Threads;
 use quiescent_kernel::CpuId;
 use std::sync::Arc;
 use toml::Spanned;
@@ -29,9 +27,6 @@ const MOST_LISTED: u64 = 1 << 22;
 
 /// Bytes of a name, at most: each task has its own.
 const MOST_NAME: usize = 256;
-
-/// Threads of a machine of threads, at most: each has a stack, and a process can map 65 530 pieces of memory.
-const MOST_THREADS: u64 = 10_000;
 
 /// What is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,23 +53,13 @@ pub(super) struct Group {
     start: Option<u64>,
     pub(super) work: Pattern,
     endless: bool,
-    registered: bool,
     roams: bool,
     /// What its steps are instead, if they are not a plain task's.
     instead: Option<Instead>,
 }
 
-const COMMON: [&str; 10] = [
-    "work",
-    "name",
-    "tasks",
-    "cpu",
-    "roams",
-    "start",
-    "endless",
-    "registered",
-    "srcu",
-    "waits",
+const COMMON: [&str; 9] = [
+    "work", "name", "tasks", "cpu", "roams", "start", "endless", "srcu", "waits",
 ];
 
 /// What callers wait for: the values of `waits`.
@@ -107,7 +92,6 @@ impl Group {
             };
             return Err(workload.file.wrong(section.span().start, why));
         }
-        Group::check(tasks, options)?;
         Ok(all)
     }
 
@@ -174,24 +158,13 @@ impl Group {
                 Some(_) => Some(it.time("start", 0)?),
             },
             endless: it.flag("endless", work.endless)?,
-            registered: it.flag("registered", true)?,
             roams,
-            instead: instead(it, options)?,
+            instead: instead(it)?,
             work,
         })
     }
 
-    /// Can there be a machine with all these?
-    fn check(threads: u64, options: &Options) -> Result<(), Error> {
-        if options.kind == MachineKind::Threads && threads > MOST_THREADS {
-            return Err(Error::Machine(format!(
-                "{threads} threads: machine=threads has a stack for each; ask for {MOST_THREADS} at most"
-            )));
-        }
-        Ok(())
-    }
-
-    fn spawn(&self, machine: &mut impl Stage, options: &Options, chance: &mut Chance) {
+    fn spawn(&self, machine: &mut Machine, options: &Options, chance: &mut Chance) {
         let everywhere: Option<Arc<[CpuId]>> = self.roams.then(|| match &self.cpus {
             Cpus::These(list) => list.as_slice().into(),
             Cpus::Any | Cpus::GpCpu => (0..options.cpus).collect(),
@@ -213,26 +186,20 @@ impl Group {
             if let Some(instead) = self.instead {
                 work = Box::new(Changed(work, instead));
             }
-            let begin = Begin {
-                cpu,
-                start,
-                endless: self.endless,
-                registered: self.registered,
-            };
-            machine.enter(&name, begin, work);
+            match self.endless {
+                true => machine.spawn_endless(&name, cpu, start, work),
+                false => machine.spawn(&name, cpu, start, work),
+            }
             if let Some(cpus) = &everywhere {
-                machine.roams(Arc::clone(cpus), Chance::new(chance.next()));
+                machine.roam(Arc::clone(cpus), Chance::new(chance.next()));
             }
         }
     }
 }
 
 /// What steps of a section's tasks are instead: `srcu` and `waits`.
-fn instead(it: &Fields<'_>, options: &Options) -> Result<Option<Instead>, Error> {
+fn instead(it: &Fields<'_>) -> Result<Option<Instead>, Error> {
     let srcu = it.flag("srcu", false)?;
-    if srcu && options.kind != MachineKind::Kernel {
-        return Err(it.wrong("srcu = 1 is a kernel's: set machine=kernel".into()));
-    }
     Ok(match it.word("waits", &WAITS)? {
         _ if srcu => Some(Instead::Srcu),
         Some(1) => Some(Instead::Expedited),
@@ -242,52 +209,27 @@ fn instead(it: &Fields<'_>, options: &Options) -> Result<Option<Instead>, Error>
 }
 
 impl Plan {
-    /// The machine with the tasks on it, before anything has happened: a kernel's, whatever the kind.
+    /// The machine with the tasks on it, before anything has happened.
     pub fn machine(&self) -> Machine {
         let mut machine = Machine::new(self.options.clone());
         machine.window(self.warm_up, u64::MAX);
-        self.fill(&mut machine);
-        machine
-    }
-
-    /// The process with the threads in it, before anything has happened: a machine of threads, whatever the
-    /// kind.
-    pub fn threads(&self) -> Threads {
-        let mut machine = Threads::new(self.options.clone());
-        machine.window(self.warm_up, u64::MAX);
-        self.fill(&mut machine);
-        machine
-    }
-
-    fn fill(&self, machine: &mut impl Stage) {
         // Not the machine's own sequence of chances: how often that is asked must not move tasks.
         let mut chance = Chance::new(self.options.seed ^ 0x5177_0b1e_c7ed_0000);
         for group in &self.groups {
-            group.spawn(machine, &self.options, &mut chance);
+            group.spawn(&mut machine, &self.options, &mut chance);
         }
+        machine
     }
 
     /// Runs it on a machine of its own; none if `stop` said so before it was over. `stop` is asked every 20
     /// ms of virtual time.
     pub fn run(&self, stop: impl Fn() -> bool) -> Option<Stats> {
-        match self.options.kind {
-            MachineKind::Kernel => {
-                let mut machine = self.machine();
-                self.run_on(&mut machine, stop).then(|| machine.stats())
-            }
-            MachineKind::Threads => {
-                let mut machine = self.threads();
-                self.pass(&mut machine, stop).then(|| machine.stats())
-            }
-        }
+        let mut machine = self.machine();
+        self.run_on(&mut machine, stop).then(|| machine.stats())
     }
 
-    /// As [`run`](Plan::run), on a kernel's machine that the caller keeps; false if it was stopped.
+    /// As [`run`](Plan::run), on a machine that the caller keeps; false if it was stopped.
     pub fn run_on(&self, machine: &mut Machine, stop: impl Fn() -> bool) -> bool {
-        self.pass(machine, stop)
-    }
-
-    fn pass(&self, machine: &mut impl Stage, stop: impl Fn() -> bool) -> bool {
         let end = self.warm_up + self.length;
         let mut until = 0;
         while until < end {
@@ -296,9 +238,9 @@ impl Plan {
             }
             until = (until + SLICE).min(end);
             match self.until_tasks {
-                true if machine.pass_tasks(until) => return true,
+                true if machine.run_tasks(until) => return true,
                 true => {}
-                false => machine.pass(until),
+                false => machine.run(until),
             }
         }
         true

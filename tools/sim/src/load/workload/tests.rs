@@ -1,5 +1,4 @@
 use super::*;
-use crate::MachineKind;
 
 const SMALL: &str = r#"
 about = "one"
@@ -30,9 +29,7 @@ fn every_workload_that_is_part_of_the_program_runs() {
     for it in Workload::built_in() {
         assert!(!it.about().unwrap().is_empty() && !it.assumes().is_empty());
         let mut plan = it.plan(&[("cpus", "16")]).unwrap();
-        if plan.options.kind == MachineKind::Kernel {
-            (plan.length, plan.warm_up) = (300_000_000, 100_000_000);
-        }
+        (plan.length, plan.warm_up) = (300_000_000, 100_000_000);
         let stats = plan.run(|| false).unwrap();
         let srcu = stats.srcu.iter().any(|it| !it.grace_periods.is_empty());
         let lazy = stats.funcs.iter().any(|it| it.lazily > 0);
@@ -45,9 +42,7 @@ fn every_workload_that_is_part_of_the_program_runs() {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
-    // (Machines of threads have no trace, and a test of their own.)
-    let kernels = |it: &Workload| it.plan(&[]).unwrap().options.kind == MachineKind::Kernel;
-    for it in Workload::built_in().filter(kernels) {
+    for it in Workload::built_in() {
         let trace = |seed: &str| {
             let mut plan = it.plan(&[("seed", seed), ("cpus", "12")]).unwrap();
             (plan.length, plan.warm_up) = (200_000_000, 0);
@@ -239,15 +234,7 @@ fn what_is_not_there_is_named_with_what_is() {
 }
 
 #[test]
-fn what_only_a_kernel_does_is_refused_on_a_machine_of_threads() {
-    for name in ["percpu-ref", "memory-pressure"] {
-        let it = Workload::named(name).unwrap();
-        let error = it.plan(&[("machine", "threads")]).unwrap_err().to_string();
-        assert!(
-            error.contains("is a kernel's: set machine=kernel"),
-            "{error}"
-        );
-    }
+fn a_switch_of_two_callbacks_is_refused() {
     let two = "callbacks = [{ func = \"a\" }, { func = \"b\" }]";
     let text = SMALL
         .replace("rounds", "switch")

@@ -1,17 +1,15 @@
 //! The action of a workload's task, as its section of the file describes it: a pattern, which every task of
 //! the section copies.
 //!
-//! Each kind of work is a list of [`Steps`]; of the kind `steps` the file has the list. Some kinds need a
-//! kernel: they wait for a callback of their own, have memory reclaimed, close buffers by system calls, or
-//! take CPUs offline. A program that uses the library has none of that, so a machine of threads refuses them.
+//! Each kind of work is a list of [`Steps`]; of the kind `steps` the file has the list.
 
 use super::function::Function;
-use super::stage::Stage;
 use crate::base::chance::Chance;
 use crate::base::error::Error;
 use crate::input::op::{Op, Work};
-use crate::input::options::{MachineKind, Options};
+use crate::input::options::Options;
 use crate::input::steps::{Steps, Time};
+use crate::kernel::machine::Machine;
 use crate::text::fields::{Cpus, Fields};
 use crate::text::file::Text;
 use crate::text::values::time;
@@ -21,9 +19,6 @@ use toml::Spanned;
 const WORKS: [&str; 9] = [
     "rounds", "turns", "queue", "read", "steps", "switch", "reclaim", "close", "plug",
 ];
-
-/// The first of those that need a kernel.
-const KERNELS: usize = 5;
 
 /// Where a reader sleeps, rather than compute.
 const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
@@ -56,23 +51,16 @@ impl Pattern {
         let Some(kind) = it.word("work", &WORKS)? else {
             return Err(it.need("work").expect_err("it is not there"));
         };
-        if kind >= KERNELS && options.kind != MachineKind::Kernel {
-            let why = format!(
-                "work = \"{}\" is a kernel's: set machine=kernel",
-                WORKS[kind]
-            );
-            return Err(it.wrong(why));
-        }
         let all = match WORKS[kind] {
             "turns" | "read" | "reclaim" | "plug" => Vec::new(),
             _ => callbacks()?,
         };
         let (known, steps): (Known, Steps) = match WORKS[kind] {
-            "rounds" => rounds(it, all.len(), options.kind)?,
+            "rounds" => rounds(it, all.len())?,
             "turns" => turns(it)?,
             "queue" => queue(it, all.len(), options.costs.work)?,
             "read" => read(it)?,
-            "steps" => steps(it, list, &all, options.kind)?,
+            "steps" => steps(it, list, &all)?,
             "switch" => switch(it, all.len())?,
             "reclaim" => reclaim(it)?,
             "close" => close(it, all.len())?,
@@ -92,7 +80,7 @@ impl Pattern {
     }
 
     /// A task's own copy, on this machine.
-    pub fn work(&self, machine: &mut impl Stage, chance: Chance) -> Box<dyn Work> {
+    pub fn work(&self, machine: &mut Machine, chance: Chance) -> Box<dyn Work> {
         let queued = self.callbacks.iter().map(|it| it.queued(machine));
         Box::new(self.steps.of(queued.collect(), chance))
     }
@@ -104,15 +92,12 @@ fn varies(it: &Fields<'_>, default: bool) -> Result<impl Fn(u64) -> Time, Error>
     Ok(move |mean| Time { mean, vary })
 }
 
-fn rounds(it: &Fields<'_>, n: usize, kind: MachineKind) -> Result<(Known, Steps), Error> {
+fn rounds(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
     let awaits = it.count("awaits", 0)?;
     if n > 1 || (awaits > 0 && n == 0) {
         let why =
             "work = \"rounds\" with `awaits` has one callback: callbacks = [{ func = \"…\" }]";
         return Err(it.wrong(why.into()));
-    }
-    if awaits > 0 && kind != MachineKind::Kernel {
-        return Err(it.wrong("`awaits` is a kernel's: set machine=kernel".into()));
     }
     let (rounds, calls) = (it.count("rounds", 1)?, it.count("calls", 1)?);
     let (pause, rest) = (it.time("pause", 0)?, it.time("rest", 0)?);
@@ -257,15 +242,13 @@ fn plug(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
 
 /// What a step of the kind `steps` may be.
 const STEPS: &str = "run TIME, kernel TIME, sleep TIME (`~TIME` is drawn with that mean), call_rcu or \
-    call_rcu FUNCTION (of its callbacks), the same with await on machine=kernel, synchronize_rcu, lock and \
-    unlock";
+    call_rcu FUNCTION (of its callbacks), the same with await, synchronize_rcu, lock and unlock";
 
 /// The steps that the file has, `times` times or for ever.
 fn steps(
     it: &Fields<'_>,
     list: &[Spanned<Text>],
     callbacks: &[Function],
-    kind: MachineKind,
 ) -> Result<(Known, Steps), Error> {
     let times = it.count("times", 0)?;
     let one = |steps: Steps, text: &Spanned<Text>| {
@@ -289,7 +272,7 @@ fn steps(
                 .map(|it| steps.kernel(it.mean)),
             "sleep" => length().map(|it| steps.pause(it)),
             "call_rcu" => callback().map(|it| steps.call(it)),
-            "await" if kind == MachineKind::Kernel => callback().map(|it| steps.wait(it)),
+            "await" => callback().map(|it| steps.wait(it)),
             "synchronize_rcu" => Some(steps.op(Op::Synchronize)),
             "lock" => Some(steps.op(Op::Lock)),
             "unlock" => Some(steps.op(Op::Unlock)),

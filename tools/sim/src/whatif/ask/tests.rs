@@ -79,7 +79,6 @@ fn settings_that_are_the_traces_are_refused_with_a_remedy() {
         ("cpus=4", "leave it out"),
         ("hz=250", "--hz"),
         ("seed=3", "--seed N"),
-        ("machine=threads", "leave it out"),
         ("early_qs=off", "was recorded under"),
         ("early_gs=init", "did you mean"),
     ] {

@@ -1,5 +1,6 @@
 //! The window of a trace again and again, for machines that need longer than it is.
 
+use quiescent_kernel::CpuId;
 use quiescent_trace::{Recorded, Window};
 
 use super::{Doings, Run, Step};
@@ -28,17 +29,20 @@ impl Doings {
                 life.runs.extend(later);
             }
         }
-        for (all, from) in [
-            (&mut all.ticks, &self.ticks),
-            (&mut all.interrupts, &self.interrupts),
-        ] {
-            all.retain(|it| it.1 < end);
-            for n in 1..times {
-                let inside = from.iter().filter(|it| (start_ns..end).contains(&it.1));
-                all.extend(inside.map(|it| (it.0, it.1 + n * period)));
-            }
+        for all in [&mut all.ticks, &mut all.interrupts] {
+            again(all, recorded, times);
         }
         all
+    }
+}
+
+/// What happens on CPUs in the window happens so many times; what is behind it does not.
+pub fn again(all: &mut Vec<(CpuId, u64)>, recorded: &Recorded, times: u64) {
+    let (start, period) = (recorded.window.start_ns, period(recorded));
+    all.retain(|it| it.1 < start + period);
+    let inside: Vec<_> = all.iter().filter(|it| it.1 >= start).copied().collect();
+    for n in 1..times {
+        all.extend(inside.iter().map(|it| (it.0, it.1 + n * period)));
     }
 }
 

@@ -62,13 +62,7 @@ impl Follow {
         }
         if life.runs.is_empty() {
             now.since = began;
-            life.runs.push(Run {
-                at: began,
-                cpu,
-                counted: false,
-                deferred: false,
-                steps: Vec::new(),
-            });
+            life.runs.push(Run::unseen(began, cpu));
         }
         (now.running, now.asleep) = (true, false);
     }

@@ -1,57 +1,30 @@
-use crate::{GracePeriod, Reader, Window, measure};
+use crate::{Options, Reader, Window, recorded};
 
-/// The grace periods of a trace of these events, one a millisecond, by the thread on CPU 17.
-fn gps(events: &[&str], window: Option<Window>) -> crate::Figures {
+/// The grace periods of a trace of these events, one a millisecond: when they started and ended, and their
+/// scans.
+fn gps(events: &[&str], window: Option<Window>) -> Vec<(u64, Option<u64>, u32)> {
     let line = |(i, event): (usize, &&str)| {
-        format!("rcu_preempt-15 [017] d..1. 0.{:03}: {event}\n", i + 1)
+        format!(
+            "rcu_preempt-15 [017] d..1. 0.{:03}: rcu_grace_period: rcu_preempt 1 {event}\n",
+            i + 1
+        )
     };
     let text: String = events.iter().enumerate().map(line).collect();
-    measure(&mut Reader::new("test", text.as_bytes()), window).expect("has figures")
-}
-
-const START: &str = "rcu_grace_period: rcu_preempt 1 start";
-const SCAN: &str = "rcu_grace_period: rcu_preempt 1 fqsend";
-const END: &str = "rcu_grace_period: rcu_preempt 1 end";
-
-#[test]
-fn holdouts_are_read_off_the_leaves_of_a_tree() {
-    let figures = gps(
-        &[
-            START,
-            "rcu_grace_period_init: rcu_preempt 1 0 0 31 3",
-            "rcu_grace_period_init: rcu_preempt 1 1 0 15 ffff",
-            "rcu_grace_period_init: rcu_preempt 1 1 16 31 ffff",
-            "rcu_quiescent_state_report: rcu_preempt 1 ffff>0 1 0 15 0",
-            "rcu_quiescent_state_report: rcu_preempt 1 1>2 0 0 31 0",
-            "rcu_quiescent_state_report: rcu_preempt 1 fffd>6 1 16 31 0",
-            SCAN,
-            SCAN,
-            END,
-        ],
-        None,
+    let hz = Some(1000);
+    let read = recorded(
+        &mut Reader::new("test", text.as_bytes()),
+        Options { window, hz },
     );
-    let scan = figures.gps[0].first_scan.as_ref().expect("scanned");
-    assert_eq!(scan.holdouts.iter().collect::<Vec<_>>(), [17, 18]);
-    assert_eq!(scan.kthread_cpu, 17);
-    assert_eq!(
-        figures.holdouts_after_first_scan.gp_kthread_cpu_and_others,
-        1
-    );
-    assert_eq!(figures.scans_per_gp.get(&2), Some(&1));
+    let ms = |ns| ns / 1_000_000;
+    let all = read.expect("has figures").1.gps.into_iter();
+    all.map(|gp| (ms(gp.start_ns), gp.end_ns.map(ms), gp.scans))
+        .collect()
 }
 
 #[test]
 fn only_what_starts_and_ends_in_the_window_counts() {
     let events = [
-        START,
-        END,
-        START,
-        SCAN,
-        END,
-        START,
-        SCAN,
-        "rcu_fqs: rcu_preempt 1 1 dti",
-        END,
+        "start", "end", "start", "fqsstart", "fqsend", "end", "start", "fqsstart", "fqsend", "end",
     ];
     let window = |start: u64, end: u64| {
         Some(Window {
@@ -59,23 +32,17 @@ fn only_what_starts_and_ends_in_the_window_counts() {
             end_ns: end * 1_000_000,
         })
     };
-    let counts = |w| {
-        let f = gps(&events, w);
-        let open = |gp: &&GracePeriod| gp.end_ns.is_none();
-        (
-            f.grace_periods,
-            f.holdouts_after_first_scan.none,
-            f.gps.iter().filter(open).count(),
-        )
-    };
-    assert_eq!(counts(None), (3, 2, 0));
-    assert_eq!(counts(window(3, 8)), (1, 2, 1));
-    assert_eq!(counts(window(2, 6)), (1, 1, 1));
-    assert_eq!(counts(window(4, 9)), (1, 1, 0));
+    let [first, second, third] = [(1, Some(2), 0), (3, Some(6), 1), (7, Some(10), 1)];
+    assert_eq!(gps(&events, None), [first, second, third]);
+    assert_eq!(gps(&events, window(3, 9)), [second, (7, None, 1)]);
+    assert_eq!(gps(&events, window(2, 7)), [second, (7, None, 1)]);
+    assert_eq!(gps(&events, window(4, 10)), [third]);
 }
 
 #[test]
 fn a_scan_without_a_start_is_not_counted() {
-    let figures = gps(&[SCAN, END, START, SCAN, START, END], None);
-    assert_eq!((figures.grace_periods, figures.gps.len()), (1, 2));
+    let events = [
+        "fqsstart", "fqsend", "end", "start", "fqsend", "start", "end",
+    ];
+    assert_eq!(gps(&events, None), [(4, None, 0), (6, Some(7), 0)]);
 }

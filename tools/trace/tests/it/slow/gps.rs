@@ -2,7 +2,7 @@
 
 use super::{Case, GP, Table, What, cases, config, least, mean, most, percentile};
 use proptest::prelude::*;
-use quiescent_trace::{Kind, Reader, Window, measure};
+use quiescent_trace::Kind;
 use std::collections::BTreeMap;
 
 /// Starts and ends of grace periods in the window, whole ones.
@@ -114,17 +114,12 @@ proptest! {
 
     #[test]
     fn figures_of_grace_periods(case in cases(&[18, 18, 18, 18])) {
-        let Some((start, end)) = case.window().filter(|(start, end)| start < end) else {
+        let Some(figures) = case.figures()? else {
             return Ok(());
         };
-        let (start_ns, end_ns) = (start * 1000, end * 1000);
-        let window = case.asked.map(|_| Window { start_ns, end_ns });
-        let figures = measure(&mut Reader::new("generated", case.text().as_bytes()), window)
-            .map_err(|error| TestCaseError::fail(error.to_string()))?;
-        prop_assert_eq!(figures.grace_periods, whole(&case).len() as u64, "{}", case.text());
-        let gaps = gaps(&case);
-        let longest = gaps.iter().max().map(|gap| (gaps.len() as u64, gap * 1000));
-        let ours = figures.gp_gap.map(|gap| (gap.n, gap.max));
-        prop_assert_eq!(ours, longest, "{}", case.text());
+        let time = |i: usize| case.entries[i].time_us;
+        let durations = whole(&case).into_iter().map(|(from, to)| 1000 * (time(to) - time(from)));
+        let ours = figures.ended().filter_map(|it| it.duration_ns());
+        prop_assert!(ours.eq(durations), "{}", case.text());
     }
 }

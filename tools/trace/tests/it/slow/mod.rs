@@ -12,7 +12,9 @@ mod waits;
 mod wakeups;
 
 use proptest::prelude::*;
-use quiescent_trace::{Analysis, Error, Filter, Findings, Kind, Reader};
+use quiescent_trace::{
+    Analysis, Error, Figures, Filter, Findings, Kind, Options, Reader, Window, recorded,
+};
 use std::collections::BTreeMap;
 
 /// Names and ids of tasks; the first one is the idle loop.
@@ -167,6 +169,24 @@ impl Case {
     /// Places of events, in order.
     fn places(&self) -> std::ops::Range<usize> {
         0..self.entries.len()
+    }
+
+    /// What a model is held against; none if its window has no time in it.
+    fn figures(&self) -> Result<Option<Figures>, TestCaseError> {
+        let Some((start, end)) = self.window().filter(|(start, end)| start < end) else {
+            return Ok(None);
+        };
+        let window = self.asked.map(|_| Window {
+            start_ns: start * 1000,
+            end_ns: end * 1000,
+        });
+        let (text, hz) = (self.text(), Some(1000));
+        recorded(
+            &mut Reader::new("generated", text.as_bytes()),
+            Options { window, hz },
+        )
+        .map(|it| Some(it.1))
+        .map_err(|error| TestCaseError::fail(error.to_string()))
     }
 
     /// Its analysis of this kind has exactly the figures of `slow` in the tables whose rows have such names.

@@ -21,96 +21,28 @@
 mod threads;
 
 use self::threads::{Cost, Sleepers, Step, bare_exit_ns, of};
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
-use crate::measure::once::Question;
+use crate::measure::figures::Figures;
+use crate::measure::once::{Ask, Said};
 use crate::measure::{clock, process};
-use crate::subjects::{self, Counters, Waiting};
-use quiescent_report::rows::{Figure, stats};
+use crate::subjects::{self, Subject, Waiting};
+use quiescent_report::rows::stats;
 use quiescent_report::{OURS, Report};
-use serde::{Deserialize, Serialize};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The measurement.
 pub static SCALE: Bench = Bench {
     name: "scale",
-    about: "Many registered threads: grace periods, registration, exit, memory a thread",
     settings: &[
-        setting::compare(
-            "Beside every other library in this build that has a grace period to wait for",
-        ),
+        setting::compare(),
         // At most the slots of a domain, minus a few.
-        Setting::counts(
-            "threads",
-            "1,10,100,1000,5000",
-            (1, 65_000),
-            "Numbers of registered threads, the caller among them",
-        ),
-        setting::rounds("5", "Rounds over all subjects and numbers, a process each"),
-        setting::calls("200", "Grace periods a process"),
+        Setting::counts("threads", "1,10,100,1000,5000", (1, 65_000)),
+        setting::rounds("5"),
+        setting::calls("200"),
     ],
-    method: "a fresh process a number of threads, subject and round, in turn, order rotated; the caller is \
-             one of the threads, the others have read once and sleep outside any section; latency of one \
-             call, clock included; cpu_ns of all threads of the process; register and exit: thread CPU, mean \
-             over the threads; bytes: growth of anonymous memory by smaps_rollup, a thread, in pages \
-             (rounding is all there is for few threads); retirer_bytes comes on top",
-    body: Body::Processes(Processes {
-        cells,
-        ..Processes::USUAL
-    }),
+    body: Body::Asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
-    title: "Registered threads, all but the caller asleep: median [min..max] over rounds, a process each",
-    tables: &[
-        Shown::Cases("Latency of a grace period, us", "latency_us", 1.0, |_| true),
-        Shown::Cases(
-            "99th percentile of a process's grace periods, us",
-            "latency_us_p99",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases(
-            "CPU us a grace period, all threads",
-            "cpu_ns",
-            1_000.0,
-            |_| true,
-        ),
-        Shown::Cases("Scans over readers a grace period", "scans", 1.0, |_| true),
-        Shown::Cases(
-            "Groups of 64 threads looked at, a grace period",
-            "leaves",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases("Steps of the engine a grace period", "steps", 1.0, |_| true),
-        Shown::Cases("Process-wide fences a grace period", "fences", 1.0, |_| {
-            true
-        }),
-        Shown::Cases(
-            "Registration and first section, CPU ns a thread",
-            "register_cpu_ns",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases("Exit, CPU ns a thread", "exit_cpu_ns", 1.0, |_| true),
-        Shown::Cases(
-            "Exit with something queued, CPU ns a thread",
-            "exit_retired_cpu_ns",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases(
-            "Memory that a thread adds which reads, bytes",
-            "reader_bytes",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases(
-            "and once it has retired something, bytes on top",
-            "retirer_bytes",
-            1.0,
-            |_| true,
-        ),
-    ],
     remarks,
     ..Bench::USUAL
 };
@@ -118,19 +50,10 @@ pub static SCALE: Bench = Bench {
 fn cells(given: &Given) -> Vec<Cell> {
     let mut subjects = subjects::selected(given.is("compare"));
     subjects.retain(|subject| subject.waiting.is_some());
-    let cell = |threads, subject: &'static str| {
-        let ask = ScaleAsk {
-            subject: subject.into(),
-            threads,
-            calls: given.of("calls"),
-        };
-        Cell::alone(subject, &ask)
-    };
     let of_number = |threads: &u64| {
-        subjects
-            .iter()
-            .map(|it| cell(*threads, it.name))
-            .collect::<Vec<_>>()
+        let cell =
+            |it: &Subject| Cell::of(given, it.name, case_name(*threads)).with("threads", *threads);
+        subjects.iter().map(cell).collect::<Vec<_>>()
     };
     given.all("threads").iter().flat_map(of_number).collect()
 }
@@ -160,50 +83,50 @@ fn case_name(threads: u64) -> String {
 /// Bare threads whose end is measured for what is subtracted.
 const BARE: usize = 32;
 
-/// What is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScaleAsk {
-    /// Who.
-    pub subject: String,
-    /// Registered threads, the caller among them.
-    pub threads: u64,
-    /// Grace periods.
-    pub calls: u64,
+fn patience(ask: &Ask) -> Duration {
+    Duration::from_millis(20 * ask.of("threads") + 50 * ask.of("calls"))
 }
 
-impl Question for ScaleAsk {
-    const KIND: &'static str = "scale";
-
-    fn patience(&self) -> Duration {
-        Duration::from_millis(20 * self.threads) + Duration::from_millis(50 * self.calls)
-    }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        let (subject, waiting) = subjects::that_waits(&self.subject)?;
-        let ours = subject.name == OURS;
-        let bare = bare_exit_ns(BARE);
-        (subject.attach)();
-        let others = self.threads.saturating_sub(1) as usize;
-        let mut sleepers = Sleepers::start(others, Some(subject), ours.then_some(retire));
-        // What a first grace period sets up for one thread is not the others'.
-        (waiting.sync)();
-        let before = process::anonymous_bytes();
-        sleepers.step(Step::Register);
-        (waiting.sync)();
-        let registered = process::anonymous_bytes();
-        let mut case = Case::of(self, &sleepers);
-        case.grace_periods(waiting, self.calls);
-        sleepers.step(Step::Retire);
-        let retired = process::anonymous_bytes();
-        sleepers.step(Step::End);
-        let (reached, retirers) = (sleepers.reached(), sleepers.reached() / 2);
-        case.memory("reader_bytes", before, registered, reached);
-        let retirers = if ours { retirers } else { 0 };
-        case.memory("retirer_bytes", registered, retired, retirers);
-        case.costs(sleepers.costs(), bare, ours);
-        (subject.detach)();
-        Ok(case.figures)
-    }
+fn measure(ask: &Ask) -> Said {
+    let (subject, waiting) = subjects::that_waits(&ask.subject)?;
+    let ours = subject.name == OURS;
+    let bare = bare_exit_ns(BARE);
+    (subject.attach)();
+    let others = ask.of("threads").saturating_sub(1) as usize;
+    let mut sleepers = Sleepers::start(others, Some(subject), ours.then_some(retire));
+    // What a first grace period sets up for one thread is not the others'.
+    (waiting.sync)();
+    let before = process::anonymous_bytes();
+    sleepers.step(Step::Register);
+    (waiting.sync)();
+    let registered = process::anonymous_bytes();
+    let reached = sleepers.reached();
+    let mut figures = Figures::of(match &sleepers.refused {
+        None => ask.case.clone(),
+        Some(why) => format!("{} (reached {}: {why})", ask.case, 1 + reached),
+    });
+    figures.count("threads", "threads", 1 + reached as u64);
+    grace_periods(&mut figures, waiting, ask.of("calls"));
+    sleepers.step(Step::Retire);
+    let retired = process::anonymous_bytes();
+    sleepers.step(Step::End);
+    // What so many threads added.
+    let mut memory = |metric, after: Option<u64>, before, threads: usize| {
+        let added = after.zip(before).filter(|_| threads > 0);
+        let each =
+            added.map(|(after, before)| after.saturating_sub(before) as f64 / threads as f64);
+        figures.add(metric, "bytes/thread", each);
+    };
+    memory("reader_bytes", registered, before, reached);
+    memory(
+        "retirer_bytes",
+        retired,
+        registered,
+        if ours { reached / 2 } else { 0 },
+    );
+    costs(&mut figures, sleepers.costs(), bare, ours);
+    (subject.detach)();
+    Ok(figures.all)
 }
 
 /// Something small, retired.
@@ -211,89 +134,40 @@ fn retire() {
     quiescent::RcuCell::new(0u64).store(1).retire();
 }
 
-/// The figures of one case.
-struct Case {
-    name: String,
-    figures: Vec<Figure>,
+/// Waits for so many, with all others asleep outside any section.
+fn grace_periods(figures: &mut Figures, waiting: Waiting, calls: u64) {
+    let counted = || waiting.counters.map(|counters| counters());
+    let (before, cpu) = (counted(), clock::process_cpu_ns());
+    let latencies: Vec<f64> = (0..calls).map(|_| clock::us(waiting.sync)).collect();
+    let each = |total: u64| total as f64 / calls as f64;
+    let cpu = each(clock::process_cpu_ns() - cpu);
+    let after = counted();
+    let wanted = [("latency_us", 50.0), ("latency_us_p99", 99.0)];
+    figures.percentiles("us", &latencies, &wanted);
+    figures.add("cpu_ns", "ns/gp", cpu);
+    if let Some((after, before)) = after.zip(before) {
+        let change = after.since(before);
+        figures.add("scans", "scans/gp", each(change.scans));
+        figures.add("leaves", "leaves/gp", each(change.leaves));
+        figures.add("steps", "steps/gp", each(change.steps));
+        figures.add("fences", "fences/gp", each(change.fences));
+    }
 }
 
-impl Case {
-    fn of(ask: &ScaleAsk, sleepers: &Sleepers) -> Case {
-        let reached = 1 + sleepers.reached() as u64;
-        let name = match &sleepers.refused {
-            None => case_name(ask.threads),
-            Some(why) => format!("{} (reached {reached}: {why})", case_name(ask.threads)),
-        };
-        let mut case = Case {
-            name,
-            figures: Vec::new(),
-        };
-        case.add("threads", "threads", reached as f64);
-        case
-    }
-
-    fn add(&mut self, metric: &str, unit: &str, value: f64) {
-        self.figures
-            .push(Figure::new(&self.name, metric, unit, value));
-    }
-
-    /// Waits for so many, with all others asleep outside any section.
-    fn grace_periods(&mut self, waiting: Waiting, calls: u64) {
-        let counters = waiting.counters.unwrap_or(Counters::default);
-        let (before, cpu) = (counters(), clock::process_cpu_ns());
-        let mut latencies = Vec::with_capacity(calls as usize);
-        for _ in 0..calls {
-            let begin = Instant::now();
-            (waiting.sync)();
-            latencies.push(begin.elapsed().as_nanos() as f64 / 1_000.0);
-        }
-        let each = |total: u64| total as f64 / calls as f64;
-        let cpu = each(clock::process_cpu_ns() - cpu);
-        let after = counters();
-        for (metric, value) in [
-            ("latency_us", stats::percentile(&latencies, 50.0)),
-            ("latency_us_p99", stats::percentile(&latencies, 99.0)),
-        ] {
-            if let Some(value) = value {
-                self.add(metric, "us", value);
-            }
-        }
-        self.add("cpu_ns", "ns/gp", cpu);
-        if waiting.counters.is_some() {
-            self.add("scans", "scans/gp", each(after.scans - before.scans));
-            self.add("leaves", "leaves/gp", each(after.leaves - before.leaves));
-            self.add("steps", "steps/gp", each(after.steps - before.steps));
-            self.add("fences", "fences/gp", each(after.fences - before.fences));
-        }
-    }
-
-    /// What so many threads added.
-    fn memory(&mut self, metric: &str, before: Option<u64>, after: Option<u64>, threads: usize) {
-        if let (Some(before), Some(after), 1..) = (before, after, threads) {
-            let added = after.saturating_sub(before) as f64;
-            self.add(metric, "bytes/thread", added / threads as f64);
-        }
-    }
-
-    fn costs(&mut self, costs: &[Cost], bare_exit_ns: f64, ours: bool) {
-        let mut mean = |metric, values: Vec<f64>| {
-            if let Some(mean) = stats::mean(&values) {
-                self.add(metric, "ns/thread", mean);
-            }
-        };
-        mean(
-            "register_cpu_ns",
-            costs.iter().map(|cost| of(&cost.register_ns)).collect(),
-        );
-        let exit = |first: usize| {
-            let some = costs.iter().skip(first).step_by(2);
-            some.map(|cost| (of(&cost.exit_ns) - bare_exit_ns).max(0.0))
-                .collect()
-        };
-        mean("exit_cpu_ns", exit(0));
-        if ours {
-            mean("exit_retired_cpu_ns", exit(1));
-        }
+/// What it cost a thread to register and to end; every second one has retired something.
+fn costs(figures: &mut Figures, costs: &[Cost], bare_exit_ns: f64, ours: bool) {
+    let mut mean =
+        |metric, values: Vec<f64>| figures.add(metric, "ns/thread", stats::mean(&values));
+    let registering = costs.iter().map(|cost| of(&cost.register_ns));
+    mean("register_cpu_ns", registering.collect());
+    let exit = |first| {
+        let some = costs.iter().skip(first).step_by(2);
+        some.map(|cost| (of(&cost.exit_ns) - bare_exit_ns).max(0.0))
+            .collect()
+    };
+    mean("exit_cpu_ns", exit(0));
+    if ours {
+        mean("exit_retired_cpu_ns", exit(1));
     }
 }
 
@@ -302,13 +176,13 @@ mod tests {
     use super::*;
     use quiescent_report::Row;
 
-    fn ask(subject: &str, threads: u64) -> Result<Vec<Figure>, String> {
-        ScaleAsk {
+    fn ask(subject: &str, threads: u64) -> Said {
+        let given = SCALE.usual("true".into()).with("calls", 3);
+        let cell = Cell::of(&given, "", case_name(threads)).with("threads", threads);
+        measure(&Ask {
             subject: subject.into(),
-            threads,
-            calls: 3,
-        }
-        .measure()
+            ..cell.ask
+        })
     }
 
     #[test]

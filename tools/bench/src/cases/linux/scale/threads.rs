@@ -9,14 +9,15 @@
 //! subtracted.
 
 use crate::measure::clock::thread_cpu_ns;
+use crate::measure::threads::{Helper, Steps};
 use crate::subjects::Subject;
 use quiescent_report::rows::stats;
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Arc, OnceLock};
+use std::thread::Builder;
 
 /// Small, so that thousands fit; what is touched of it is touched before anything is measured.
 const STACK: usize = 64 << 10;
@@ -24,9 +25,9 @@ const STACK: usize = 64 << 10;
 const TOUCHED: usize = 12 << 10;
 
 /// What all do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing: they have just started.
+    /// Nothing, so that what carries orders has its memory before any is measured.
     Start,
     /// Register and read once.
     Register,
@@ -45,48 +46,10 @@ pub struct Cost {
     pub exit_ns: AtomicU64,
 }
 
-#[derive(Debug)]
-struct Now {
-    step: Step,
-    /// Threads that have not done it yet.
-    left: usize,
-}
-
-#[derive(Debug)]
-struct Shared {
-    now: Mutex<Now>,
-    go: Condvar,
-    done: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn did(&self) {
-        let mut now = self.lock();
-        now.left -= 1;
-        if now.left == 0 {
-            self.done.notify_one();
-        }
-    }
-
-    /// Sleeps until something else than `step` is to be done.
-    fn after(&self, step: Step) -> Step {
-        let mut now = self.lock();
-        while now.step == step {
-            now = self.go.wait(now).unwrap_or_else(PoisonError::into_inner);
-        }
-        now.step
-    }
-}
-
 /// The threads. Dropping it ends and joins them.
 #[derive(Debug)]
 pub struct Sleepers {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Helper<(), Step>>,
     costs: Arc<Vec<Cost>>,
     reached: usize,
     /// The reason why there are fewer than requested.
@@ -97,41 +60,25 @@ impl Sleepers {
     /// Starts `wanted` threads, or as many as the system grants; `subject` is the library they use
     /// (none: they are bare), `retire` what every second one of them is to do.
     pub fn start(wanted: usize, subject: Option<Subject>, retire: Option<fn()>) -> Sleepers {
-        let now = Now {
-            step: Step::Start,
-            left: wanted,
-        };
-        let shared = Arc::new(Shared {
-            now: Mutex::new(now),
-            go: Condvar::new(),
-            done: Condvar::new(),
-        });
         clock_ns();
         let costs: Arc<Vec<Cost>> = Arc::new((0..wanted).map(|_| Cost::default()).collect());
-        let mut sleepers = Sleepers {
-            shared,
-            threads: Vec::with_capacity(wanted),
-            costs,
-            reached: 0,
-            refused: None,
+        let start = |number| {
+            let (costs, retire) = (costs.clone(), retire.filter(|_| number % 2 == 1));
+            let body = move |steps: &Steps<(), Step>| live(steps, &costs, number, subject, retire);
+            Helper::spawn(Builder::new().stack_size(STACK), body)
         };
-        for number in 0..wanted {
-            let (shared, costs) = (sleepers.shared.clone(), sleepers.costs.clone());
-            let retire = retire.filter(|_| number % 2 == 1);
-            let thread = Builder::new()
-                .stack_size(STACK)
-                .spawn(move || live(&shared, &costs, number, subject, retire));
-            match thread {
-                Ok(thread) => sleepers.threads.push(thread),
-                Err(why) => {
-                    sleepers.refused = Some(why);
-                    sleepers.shared.lock().left -= wanted - number;
-                    break;
-                }
-            }
-        }
-        sleepers.reached = sleepers.threads.len();
+        let mut refused = None;
+        let started =
+            (0..wanted).map_while(|number| start(number).map_err(|why| refused = Some(why)).ok());
+        let threads: Vec<_> = started.collect();
+        let mut sleepers = Sleepers {
+            reached: threads.len(),
+            threads,
+            costs,
+            refused,
+        };
         sleepers.wait();
+        sleepers.step(Step::Start);
         sleepers
     }
 
@@ -142,13 +89,12 @@ impl Sleepers {
 
     /// Has all of them do this, and waits until they have.
     pub fn step(&mut self, step: Step) {
-        let mut now = self.shared.lock();
-        now.step = step;
-        now.left = self.threads.len();
-        self.shared.go.notify_all();
-        drop(now);
+        // One that died has said why; its figures are 0.
+        for thread in &self.threads {
+            let _ = thread.go(step);
+        }
         match step {
-            Step::End => self.join(),
+            Step::End => self.threads.drain(..).for_each(|it| _ = it.end()),
             _ => self.wait(),
         }
     }
@@ -159,29 +105,15 @@ impl Sleepers {
     }
 
     fn wait(&self) {
-        let mut now = self.shared.lock();
-        while now.left > 0 {
-            now = self
-                .shared
-                .done
-                .wait(now)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn join(&mut self) {
-        for thread in self.threads.drain(..) {
-            // One that died has said why; its figures are 0.
-            let _ = thread.join();
+        for thread in &self.threads {
+            let _ = thread.wait();
         }
     }
 }
 
 impl Drop for Sleepers {
     fn drop(&mut self) {
-        if !self.threads.is_empty() {
-            self.step(Step::End);
-        }
+        self.step(Step::End);
     }
 }
 
@@ -200,7 +132,7 @@ pub fn of(cost: &AtomicU64) -> f64 {
 
 /// A thread's life.
 fn live(
-    shared: &Shared,
+    steps: &Steps<(), Step>,
     costs: &Arc<Vec<Cost>>,
     number: usize,
     subject: Option<Subject>,
@@ -214,9 +146,9 @@ fn live(
         begin: 0,
     };
     // Now, so that it is destroyed last of its kind, and the key's value has its place before it is measured.
-    LAST.with_borrow_mut(|last| *last = Some(Leaving(Box::new(end))));
-    let (mut step, mut attached) = (Step::Start, None);
-    loop {
+    LAST.with_borrow_mut(|last| *last = Some(Leaving(Some(Box::new(end)))));
+    let mut attached = None;
+    while let Some(step) = steps.next(()) {
         match (step, subject, retire) {
             (Step::Register, Some(subject), _) => {
                 let cost = cpu_ns(|| {
@@ -231,23 +163,19 @@ fn live(
                 }
             }
             (Step::Retire, _, Some(retire)) => retire(),
-            (Step::End, ..) => {
-                if let Some(waiting) = attached {
-                    (waiting.online)();
-                }
-                return;
-            }
+            (Step::End, ..) => break,
             _ => {}
         }
-        shared.did();
-        step = shared.after(step);
+    }
+    if let Some(waiting) = attached {
+        (waiting.online)();
     }
 }
 
 /// The calling thread is attached, and has to detach itself when it ends.
 fn leave_with(detach: fn()) {
     LAST.with_borrow_mut(|last| {
-        if let Some(Leaving(end)) = last {
+        if let Some(Leaving(Some(end))) = last {
             end.detach = detach;
         }
     });
@@ -288,7 +216,7 @@ struct End {
     begin: u64,
 }
 
-struct Leaving(Box<End>);
+struct Leaving(Option<Box<End>>);
 
 thread_local! {
     static LAST: RefCell<Option<Leaving>> = const { RefCell::new(None) };
@@ -296,14 +224,12 @@ thread_local! {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        let end = &mut self.0;
+        let Some(mut end) = self.0.take() else {
+            return;
+        };
         end.begin = thread_cpu_ns();
         (end.detach)();
-        // From the heap to the key: what is left of this thread is its other destructors, then the keys'.
-        let end = Box::new(End {
-            costs: end.costs.clone(),
-            ..**end
-        });
+        // What is left of this thread is its other destructors, then the keys'.
         if let Some(key) = key() {
             // SAFETY: the key is valid, and `ended` takes what is stored here, once.
             unsafe { libc::pthread_setspecific(key, Box::into_raw(end).cast()) };

@@ -14,51 +14,30 @@
 
 use crate::deferral::rest;
 use crate::deferral::{self, BLOCK, Deferring, Verb};
-use crate::measure::once::Question;
-use crate::measure::{clock, freed, process, threads};
+use crate::measure::figures::Figures;
+use crate::measure::once::{Ask, Said};
+use crate::measure::threads::{Helper, Steps};
+use crate::measure::{clock, freed, process};
 use hdrhistogram::Histogram;
 use quiescent_report::rows::Figure;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// What is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TrickleAsk {
-    /// Who.
-    pub subject: String,
-    /// How: one of its verbs.
-    pub verb: String,
-    /// Blocks a second.
-    pub rate: u64,
-    /// For so long.
-    pub ms: u64,
-    /// Then the producer ends, rather than sleep.
-    pub exits: bool,
-    /// How long to wait, after that, for what has not been freed.
-    pub patience_ms: u64,
+/// The name in reports.
+pub fn case(ask: &Ask) -> String {
+    let exits = if ask.of("exits") != 0 { ", exits" } else { "" };
+    format!("{} {}/s{exits}", ask.case, ask.of("rate"))
 }
 
-impl TrickleAsk {
-    /// The name in reports.
-    pub fn case(&self) -> String {
-        let exits = if self.exits { ", exits" } else { "" };
-        format!("{} {}/s{exits}", self.verb, self.rate)
-    }
+fn blocks(ask: &Ask) -> u64 {
+    (u128::from(ask.of("rate")) * u128::from(ask.of("ms")) / 1_000) as u64
+}
 
-    fn blocks(&self) -> u64 {
-        (u128::from(self.rate) * u128::from(self.ms) / 1_000) as u64
-    }
-
-    /// How long after the beginning block number `index` is due, in ns.
-    fn due_ns(&self, index: u64) -> u64 {
-        (u128::from(index) * 1_000_000_000 / u128::from(self.rate.max(1))) as u64
-    }
+pub(super) fn patience(ask: &Ask) -> Duration {
+    2 * (ask.ms("ms") + ask.ms("patience_ms"))
 }
 
 /// How often the main thread looks on.
@@ -68,129 +47,108 @@ const WARM_MS: u64 = 500;
 /// The producer's name, which threads that it starts have too unless they take another.
 const PRODUCER: &str = "producer";
 
-impl Question for TrickleAsk {
-    const KIND: &'static str = "trickle";
-
-    fn patience(&self) -> Duration {
-        Duration::from_millis(2 * self.ms + 2 * self.patience_ms)
+pub(super) fn measure(ask: &Ask) -> Said {
+    let subject = deferral::find(&ask.subject)?;
+    let verb = subject.verb(&ask.case)?;
+    freed::take_delays();
+    let blocks = blocks(ask);
+    let mut watch = Watch::new(verb, blocks);
+    let (start_rss, counted) = (process::rss_bytes(), rest::counters(&subject));
+    let (handed, asked) = (watch.handed.clone(), ask.clone());
+    let body = move |steps: &Steps<Option<Made>>| produce(steps, subject, verb, &asked, &handed);
+    let (producer, _) = Helper::start(PRODUCER, body)?;
+    let began = Instant::now();
+    producer.go(())?;
+    let warm = Duration::from_millis(WARM_MS.min(ask.of("ms") / 10));
+    let ours = [process::this_thread(), watch.handed.producer.load(Relaxed)];
+    let mut before = None;
+    let made = loop {
+        watch.look();
+        if before.is_none() && began.elapsed() >= warm {
+            before = Some((Instant::now(), library_threads(&ours)));
+        }
+        if let Some(made) = producer.heard(LOOK)?.flatten() {
+            break made;
+        }
+    };
+    let (since, before) = before.unwrap_or_else(|| (began, BTreeMap::new()));
+    let (whole, seconds) = (began.elapsed(), since.elapsed().as_secs_f64());
+    let after = library_threads(&ours);
+    let peak = process::peak_rss_bytes();
+    let drained = watch.wait(ask.ms("patience_ms"));
+    let (mut figures, mut by_thread) = (Figures::of(case(ask)), Vec::new());
+    let cpu_ns = woken(
+        &mut figures,
+        &mut by_thread,
+        &case(ask),
+        (&before, &after),
+        seconds,
+    );
+    figures.all.append(&mut by_thread);
+    watch.figures(&mut figures, drained);
+    let wanted = [
+        ("latency_us", 0.5),
+        ("latency_us_p99.9", 0.999),
+        ("latency_us_max", 1.0),
+    ];
+    figures.quantiles(("us", made.stamps_per_us), &made.calls, wanted);
+    if blocks > 0 {
+        let rate = blocks as f64 / whole.as_secs_f64().max(1e-9);
+        let calls_ns = made.stamps as f64 * 1_000.0 / made.stamps_per_us;
+        let each = calls_ns / blocks as f64 + cpu_ns as f64 / (rate * seconds).max(1.0);
+        figures.add("ops_per_s", "blocks/s", rate);
+        figures.add("cpu_ns", "ns/block", each);
     }
-
-    fn measure(&self) -> Result<Vec<Figure>, String> {
-        let subject = deferral::find(&self.subject)?;
-        let verb = subject.verb(&self.verb)?;
-        freed::take_delays();
-        let mut watch = Watch::new(verb, self);
-        let (start_rss, counted) = (process::rss_bytes(), rest::counters(&subject));
-        let producer = Producer::start(subject, verb, self.clone(), watch.handed.clone())?;
-        let warm = Duration::from_millis(WARM_MS.min(self.ms / 10));
-        let ours = [process::this_thread(), producer.number];
-        let mut before = None;
-        let made = loop {
-            watch.look();
-            if before.is_none() && producer.began.elapsed() >= warm {
-                before = Some((Instant::now(), library_threads(&ours)));
-            }
-            match producer.done.recv_timeout(LOOK) {
-                Ok(made) => break made,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(threads::DIED.into());
-                }
-            }
-        };
-        let (since, before) = before.unwrap_or_else(|| (producer.began, BTreeMap::new()));
-        let (whole, seconds) = (producer.began.elapsed(), since.elapsed().as_secs_f64());
-        let after = library_threads(&ours);
-        let peak = process::peak_rss_bytes();
-        let drained = watch.wait(Duration::from_millis(self.patience_ms));
-        let case = self.case();
-        let (mut figures, cpu_ns) = woken(&case, &before, &after, seconds);
-        figures.extend(watch.figures(&case, drained));
-        figures.extend(made.figures(&case));
-        if self.blocks() > 0 {
-            let rate = self.blocks() as f64 / whole.as_secs_f64().max(1e-9);
-            let each =
-                made.calls_ns / self.blocks() as f64 + cpu_ns as f64 / (rate * seconds).max(1.0);
-            figures.push(Figure::new(&case, "ops_per_s", "blocks/s", rate));
-            figures.push(Figure::new(&case, "cpu_ns", "ns/block", each));
-        }
-        if let Some((peak, start)) = peak.zip(start_rss) {
-            figures.push(Figure::new(&case, "peak_rss_bytes", "bytes", peak as f64));
-            figures.push(Figure::new(&case, "start_rss_bytes", "bytes", start as f64));
-        }
-        if let Some((after, before)) = rest::counters(&subject).zip(counted) {
-            figures.extend(rest::counted(&case, after.since(before)));
-        }
-        producer.end();
-        Ok(figures)
+    if let Some((peak, start)) = peak.zip(start_rss) {
+        figures.count("peak_rss_bytes", "bytes", peak);
+        figures.count("start_rss_bytes", "bytes", start);
     }
+    if let Some((after, before)) = rest::counters(&subject).zip(counted) {
+        rest::counted(&mut figures, after.since(before));
+    }
+    producer.end()?;
+    Ok(figures.all)
+}
+
+/// What the producer found.
+struct Made {
+    /// Stamps of each call, and of all together.
+    calls: Histogram<u64>,
+    stamps: u64,
+    stamps_per_us: f64,
 }
 
 /// The thread that hands over.
-struct Producer {
-    number: u32,
-    began: Instant,
-    done: Receiver<Made>,
-    stay: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-/// What it found.
-struct Made {
-    /// Stamps of each call.
-    calls: Histogram<u64>,
-    /// Their sum, in ns.
-    calls_ns: f64,
-}
-
-impl Producer {
-    fn start(
-        subject: Deferring,
-        verb: Verb,
-        ask: TrickleAsk,
-        handed: Arc<Handed>,
-    ) -> Result<Self, String> {
-        let ((done, is_done), (stay, stays), (here, is_here)) = (channel(), channel(), channel());
-        let thread = threads::spawn(PRODUCER, move || {
-            (subject.attach)();
-            let stamps_per_us = clock::stamps_per_us() as f64;
-            // Not when the main thread hears of it, which may be later than the first blocks.
-            let _ = here.send((process::this_thread(), Instant::now()));
-            let found = hand_over(verb, &ask, stamps_per_us, &handed);
-            if !ask.exits {
-                let _ = done.send(found);
-                let _ = stays.recv();
-                (subject.finish)();
-                (subject.detach)();
-            } else {
-                (subject.detach)();
-                let _ = done.send(found);
-            }
-        })?;
-        let (number, began) = is_here.recv().map_err(|_| threads::DIED)?;
-        Ok(Producer {
-            number,
-            began,
-            done: is_done,
-            stay,
-            thread,
-        })
-    }
-
-    fn end(self) {
-        drop(self.stay);
-        // It has nothing left to do that could fail.
-        let _ = self.thread.join();
+fn produce(
+    steps: &Steps<Option<Made>>,
+    subject: Deferring,
+    verb: Verb,
+    ask: &Ask,
+    handed: &Handed,
+) {
+    (subject.attach)();
+    let stamps_per_us = clock::stamps_per_us() as f64;
+    handed.producer.store(process::this_thread(), Relaxed);
+    steps.next(None);
+    let found = Some(hand_over(verb, ask, stamps_per_us, handed));
+    if ask.of("exits") != 0 {
+        (subject.detach)();
+        steps.say(found);
+    } else {
+        steps.next(found);
+        (subject.finish)();
+        (subject.detach)();
     }
 }
 
 /// The producer's work: a block at each deadline, then nothing until the time is over.
-fn hand_over(verb: Verb, ask: &TrickleAsk, stamps_per_us: f64, handed: &Handed) -> Made {
+fn hand_over(verb: Verb, ask: &Ask, stamps_per_us: f64, handed: &Handed) -> Made {
     let begin_ns = clock::monotonic_ns();
     let mut calls = Histogram::new_with_bounds(1, u64::MAX / 2, 3).expect("1 is less than that");
     let mut stamps = 0;
-    for index in 0..ask.blocks() {
-        clock::sleep_until(begin_ns + ask.due_ns(index));
+    for index in 0..blocks(ask) {
+        let due_ns = u128::from(index) * 1_000_000_000 / u128::from(ask.of("rate").max(1));
+        clock::sleep_until(begin_ns + due_ns as u64);
         let now = clock::monotonic_ns();
         if let Some(time) = handed.times.get(index as usize) {
             time.store(now, Relaxed);
@@ -200,34 +158,18 @@ fn hand_over(verb: Verb, ask: &TrickleAsk, stamps_per_us: f64, handed: &Handed) 
         calls.saturating_record(took.max(1));
         stamps += took;
     }
-    clock::sleep_until(begin_ns + ask.ms * 1_000_000);
-    let mut in_ns = Histogram::new_with_bounds(1, u64::MAX / 2, 3).expect("as above");
-    for step in calls.iter_recorded() {
-        let ns = step.value_iterated_to() as f64 * 1_000.0 / stamps_per_us;
-        in_ns.saturating_record_n(ns.max(1.0) as u64, step.count_at_value());
-    }
+    clock::sleep_until(begin_ns + ask.of("ms") * 1_000_000);
     Made {
-        calls: in_ns,
-        calls_ns: stamps as f64 * 1_000.0 / stamps_per_us,
-    }
-}
-
-impl Made {
-    fn figures(&self, case: &str) -> Vec<Figure> {
-        if self.calls.is_empty() {
-            return Vec::new();
-        }
-        let figure = |metric, ns: u64| Figure::new(case, metric, "us", ns as f64 / 1_000.0);
-        vec![
-            figure("latency_us", self.calls.value_at_quantile(0.5)),
-            figure("latency_us_p99.9", self.calls.value_at_quantile(0.999)),
-            figure("latency_us_max", self.calls.max()),
-        ]
+        calls,
+        stamps,
+        stamps_per_us,
     }
 }
 
 /// What the producer has handed over so far.
 struct Handed {
+    /// The number of its thread.
+    producer: AtomicU32,
     blocks: AtomicU64,
     /// When each was; nothing where blocks tell that themselves.
     times: Vec<AtomicU64>,
@@ -237,14 +179,18 @@ impl Handed {
     /// Room for so many, with memory that is touched already.
     fn room(blocks: u64) -> Self {
         Handed {
+            producer: AtomicU32::new(0),
             blocks: AtomicU64::new(0),
             times: (0..blocks).map(|_| AtomicU64::new(1)).collect(),
         }
     }
 }
 
-/// The threads of this process but these two, by number.
-fn library_threads(ours: &[u32]) -> BTreeMap<u32, process::Thread> {
+/// Threads by number.
+type Threads = BTreeMap<u32, process::Thread>;
+
+/// The threads of this process but these two.
+fn library_threads(ours: &[u32]) -> Threads {
     let all = process::threads().into_iter();
     let others = all.filter(|number| !ours.contains(number));
     others
@@ -252,54 +198,54 @@ fn library_threads(ours: &[u32]) -> BTreeMap<u32, process::Thread> {
         .collect()
 }
 
-/// What the library's threads did in between, and the CPU time that took.
+/// What the library's threads did between two looks, in all and by their names; the CPU time that took.
 fn woken(
+    figures: &mut Figures,
+    by_thread: &mut Vec<Figure>,
     case: &str,
-    before: &BTreeMap<u32, process::Thread>,
-    after: &BTreeMap<u32, process::Thread>,
+    (before, after): (&Threads, &Threads),
     seconds: f64,
-) -> (Vec<Figure>, u64) {
+) -> u64 {
     let rate = |wakeups: u64| wakeups as f64 / seconds.max(1e-9);
     let (mut wakeups, mut cpu_ns) = (0, 0);
-    let mut figures = Vec::new();
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for (number, thread) in after {
-        let earlier = before.get(number);
-        let woken = thread.switches - earlier.map_or(0, |earlier| earlier.switches);
-        *by_name.entry(&thread.name).or_default() += woken;
-        wakeups += woken;
-        cpu_ns += thread.cpu_ns - earlier.map_or(0, |earlier| earlier.cpu_ns);
+        let (switches, cpu) = before
+            .get(number)
+            .map_or((0, 0), |it| (it.switches, it.cpu_ns));
+        let own = Some(&*thread.name).filter(|name| *name != PRODUCER);
+        *by_name.entry(own.unwrap_or("without a name")).or_default() += thread.switches - switches;
+        wakeups += thread.switches - switches;
+        cpu_ns += thread.cpu_ns - cpu;
     }
-    let per_s = rate(wakeups);
-    figures.push(Figure::new(case, "wakeups_per_s", "wake-ups/s", per_s));
-    figures.push(Figure::new(case, "wakeups", "wake-ups", wakeups as f64));
-    figures.push(Figure::new(case, "threads", "threads", after.len() as f64));
+    figures.add("wakeups_per_s", "wake-ups/s", rate(wakeups));
+    figures.count("wakeups", "wake-ups", wakeups);
+    figures.count("threads", "threads", after.len() as u64);
     for (name, wakeups) in by_name {
-        let own = Some(name).filter(|name| *name != PRODUCER);
-        let name = own.unwrap_or("without a name");
-        let case = format!("{case}, thread {name}");
-        let per_s = rate(wakeups);
-        figures.push(Figure::new(&case, "wakeups_per_s", "wake-ups/s", per_s));
+        let mut own = Figures::of(format!("{case}, thread {name}"));
+        own.add("wakeups_per_s", "wake-ups/s", rate(wakeups));
+        by_thread.append(&mut own.all);
     }
-    (figures, cpu_ns)
+    cpu_ns
 }
 
 /// The main thread's view of the blocks.
-struct Watch<'a> {
+struct Watch {
     verb: Verb,
-    ask: &'a TrickleAsk,
+    /// How many there will be.
+    blocks: u64,
     handed: Arc<Handed>,
     freed_before: u64,
     freed: u64,
     most_held: u64,
 }
 
-impl<'a> Watch<'a> {
-    fn new(verb: Verb, ask: &'a TrickleAsk) -> Self {
+impl Watch {
+    fn new(verb: Verb, blocks: u64) -> Self {
         Watch {
             verb,
-            ask,
-            handed: Arc::new(Handed::room(verb.silent.map_or(0, |_| ask.blocks()))),
+            blocks,
+            handed: Arc::new(Handed::room(verb.silent.map_or(0, |_| blocks))),
             freed_before: freed::count(),
             freed: 0,
             most_held: 0,
@@ -329,7 +275,7 @@ impl<'a> Watch<'a> {
         let begin = Instant::now();
         loop {
             self.look();
-            if self.freed >= self.ask.blocks() {
+            if self.freed >= self.blocks {
                 return Some(begin.elapsed());
             }
             if begin.elapsed() >= patience {
@@ -339,28 +285,25 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn figures(&self, case: &str, drained: Option<Duration>) -> Vec<Figure> {
-        if self.ask.blocks() == 0 {
-            return Vec::new();
+    fn figures(&self, figures: &mut Figures, drained: Option<Duration>) {
+        if self.blocks == 0 {
+            return;
         }
-        let delays = freed::take_delays();
-        let never_run = self.ask.blocks().saturating_sub(self.freed);
-        let mut figures = vec![
-            Figure::new(case, "never_run", "blocks", never_run as f64),
-            Figure::new(case, "backlog", "blocks", self.most_held as f64),
-            Figure::new(case, "held_bytes", "bytes", (self.most_held * BLOCK) as f64),
+        figures.count(
+            "never_run",
+            "blocks",
+            self.blocks.saturating_sub(self.freed),
+        );
+        figures.count("backlog", "blocks", self.most_held);
+        figures.count("held_bytes", "bytes", self.most_held * BLOCK);
+        let wanted = [
+            ("delay_ms", 0.5),
+            ("delay_ms_p99", 0.99),
+            ("delay_ms_max", 1.0),
         ];
-        if !delays.is_empty() {
-            let figure = |metric, us: u64| Figure::new(case, metric, "ms", us as f64 / 1_000.0);
-            figures.push(figure("delay_ms", delays.value_at_quantile(0.5)));
-            figures.push(figure("delay_ms_p99", delays.value_at_quantile(0.99)));
-            figures.push(figure("delay_ms_max", delays.max()));
-        }
-        if let Some(drained) = drained {
-            let ms = drained.as_secs_f64() * 1_000.0;
-            figures.push(Figure::new(case, "drained_ms", "ms", ms));
-        }
-        figures
+        figures.quantiles(("ms", 1e3), &freed::take_delays(), wanted);
+        let ms = drained.map(|drained| drained.as_secs_f64() * 1_000.0);
+        figures.add("drained_ms", "ms", ms);
     }
 }
 

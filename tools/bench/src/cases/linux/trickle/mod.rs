@@ -23,12 +23,10 @@
 
 pub mod child;
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, RETIRE};
-use child::TrickleAsk;
 use quiescent_report::Report;
-use quiescent_report::text::cases::Column;
 use quiescent_report::text::number::short;
 
 /// Highest rate at which there is a process whose producer ends as well.
@@ -42,134 +40,28 @@ const MOST_BLOCKS: u64 = 10_000_000;
 /// may be kept: the flush time and 20 % of it, into which rounding up to a whole second has to fit.
 pub static TRICKLE: Bench = Bench {
     name: "trickle",
-    about: "A block reclaimed now and then: wake-ups, delay, what is never freed, memory held (up to 10 \
-            minutes with --compare)",
     settings: &[
-        setting::compare("Beside every other library in this build that reclaims later"),
+        setting::compare(),
         // Faster than the most a thread that sleeps in between cannot be.
-        Setting::counts(
-            "rates",
-            "0,1,10,100,1000,10000",
-            (0, 100_000),
-            "Blocks a second; several with commas between them",
-        )
-        .named("rate"),
-        Setting::seconds(
-            "ms",
-            "seconds",
-            "20",
-            "How long each trickle lasts; 20 or more for wake-ups that come every 10 seconds",
-        ),
-        Setting::seconds(
-            "patience_ms",
-            "wait",
-            "12",
-            "How long to wait, after it, for blocks that have not been freed",
-        ),
+        Setting::counts("rates", "0,1,10,100,1000,10000", (0, 100_000)).named("rate"),
+        Setting::seconds("ms", "seconds", "20"),
+        Setting::seconds("patience_ms", "wait", "12"),
         // Producers' wake-ups a second at the same time.
-        Setting::count("capacity", "4000", u64::MAX, "").named(""),
+        Setting::count("capacity", "4000", u64::MAX).named(""),
     ],
-    method: "a fresh process a subject, verb and rate; processes that wake 4000 times a second in all are \
-             measured at the same time; one producer, absolute deadlines; wake-ups: voluntary context \
-             switches of all threads but the program's two, from half a second after the first call to the \
-             end of the trickle; delays from the call until the block's destructor or callback runs; plain \
-             blocks of quiescent run none, theirs are from its counters, looked at every 5 ms; never_run: \
-             not freed patience_ms after the trickle",
     check,
-    body: Body::Processes(Processes {
-        cells,
-        capacity: |given| given.of("capacity"),
-        ..Processes::USUAL
-    }),
-    title: "A trickle of 64-byte blocks, a process each; `retire` is other libraries' only verb",
-    tables: &[
-        Shown::Cases(
-            "Wake-ups a second of the library's own threads",
-            "wakeups_per_s",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases(
-            "CPU ns a block: the call, and the library's threads",
-            "cpu_ns",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases("Delay until freed, ms: median", "delay_ms", 1.0, is_retire),
-        Shown::Cases(
-            "Delay until freed, ms: maximum",
-            "delay_ms_max",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases(
-            "Never freed: blocks, after waiting",
-            "never_run",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases(
-            "Never freed when the producer ends after its last block",
-            "never_run",
-            1.0,
-            |case| case.ends_with(", exits"),
-        ),
-        Shown::Cases("Most blocks held at a time", "backlog", 1.0, is_retire),
-        Shown::Cases("The call, us: median", "latency_us", 1.0, is_retire),
-        Shown::Cases(
-            "The call, us: 99.9th percentile; of fewer than 1000 calls, the slowest",
-            "latency_us_p99.9",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases("The call, us: maximum", "latency_us_max", 1.0, is_retire),
-        Shown::Metrics(
-            "What quiescent counted, from the beginning until everything was freed",
-            |case| is_retire(case) || is_call(case),
-            &[
-                Column("grace periods", "grace_periods"),
-                Column("scans", "scans"),
-                Column("fences", "fences"),
-            ],
-        ),
-        Shown::Metrics(
-            "Running code: call and call_hurry",
-            is_call,
-            &[
-                Column("wake-ups/s", "wakeups_per_s"),
-                Column("delay ms", "delay_ms"),
-                Column("p99", "delay_ms_p99"),
-                Column("max", "delay_ms_max"),
-                Column("never", "never_run"),
-                Column("call us", "latency_us"),
-                Column("p99.9", "latency_us_p99.9"),
-            ],
-        ),
-    ],
+    body: Body::Asked(cells, child::patience, child::measure),
+    capacity: |given| given.of("capacity"),
     remarks: fallen_behind,
     ..Bench::USUAL
 };
 
-fn is_retire(case: &str) -> bool {
-    is_of(case, RETIRE)
-}
-
-fn is_call(case: &str) -> bool {
-    is_of(case, "call") || is_of(case, "call_hurry")
-}
-
 /// Everything to measure, the slowest rates first.
 fn cells(given: &Given) -> Vec<Cell> {
-    let asks = asks(given).into_iter();
-    asks.map(|(subject, ask)| Cell::of_load(subject, &ask, ask.rate))
-        .collect()
-}
-
-fn asks(given: &Given) -> Vec<(&'static str, TrickleAsk)> {
     let mut rates = given.all("rates").to_vec();
     rates.sort_unstable();
     rates.dedup();
-    let mut asks = Vec::new();
+    let mut cells = Vec::new();
     for rate in rates {
         for subject in deferral::selected(given.is("compare")) {
             for verb in subject.verbs.iter().filter(|verb| verb.trickled) {
@@ -177,22 +69,16 @@ fn asks(given: &Given) -> Vec<(&'static str, TrickleAsk)> {
                 if !lazy && !(1..=CALLS_UP_TO).contains(&rate) {
                     continue;
                 }
-                let ask = |exits| TrickleAsk {
-                    subject: subject.name.into(),
-                    verb: verb.name.into(),
-                    rate,
-                    ms: given.of("ms"),
-                    exits,
-                    patience_ms: given.of("patience_ms"),
-                };
-                asks.push((subject.name, ask(false)));
+                let cell = Cell::of(given, subject.name, verb.name).of_load(rate);
+                let cell = cell.with("rate", rate).with("exits", 0);
+                cells.push(cell.clone());
                 if lazy && (1..=EXITS_UP_TO).contains(&rate) {
-                    asks.push((subject.name, ask(true)));
+                    cells.push(cell.with("exits", 1));
                 }
             }
         }
     }
-    asks
+    cells
 }
 
 fn check(given: &Given) -> Result<(), String> {
@@ -225,19 +111,9 @@ fn fallen_behind(report: &Report) -> String {
     lines.collect()
 }
 
-/// Whether a case is this verb at some rate, and nothing more special.
-pub fn is_of(case: &str, verb: &str) -> bool {
-    let rate = case
-        .strip_prefix(verb)
-        .and_then(|rest| rest.strip_prefix(' '));
-    let rate = rate.and_then(|rate| rate.strip_suffix("/s"));
-    rate.is_some_and(|rate| rate.parse::<u64>().is_ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::once::Question;
     use quiescent_report::Control;
 
     #[test]
@@ -253,8 +129,8 @@ mod tests {
     #[test]
     fn cases_have_the_names_that_scripts_rely_on() {
         let given = TRICKLE.usual("true".into());
-        let asks = asks(&given.with_all("rates", vec![10_000, 0, 100, 10, 10]));
-        let cases: Vec<String> = asks.iter().map(|(_, ask)| ask.case()).collect();
+        let cells = cells(&given.with_all("rates", vec![10_000, 0, 100, 10, 10]));
+        let cases: Vec<String> = cells.iter().map(|it| child::case(&it.ask)).collect();
         let of_rate = |rate: u64| {
             ["retire", "retire", "retire_on_worker", "call", "call_hurry"]
                 .iter()
@@ -275,16 +151,17 @@ mod tests {
     #[test]
     fn every_verb_has_few_blocks_freed_in_the_end() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        for (name, mut ask) in asks(&TRICKLE.usual("true".into()).with("compare", 1)) {
-            if ask.rate != 100 {
+        for cell in cells(&TRICKLE.usual("true".into()).with("compare", 1)) {
+            if cell.ask.of("rate") != 100 {
                 continue;
             }
-            (ask.ms, ask.patience_ms) = (30, 1);
-            let figures = ask.measure().unwrap();
+            let name = cell.subject;
+            let ask = cell.with("ms", 30).with("patience_ms", 1).ask;
+            let figures = child::measure(&ask).unwrap();
             let value = |metric: &str| {
                 let mut found = figures.iter().filter(|figure| figure.metric == metric);
                 found
-                    .find(|figure| figure.case == ask.case())
+                    .find(|figure| figure.case == child::case(&ask))
                     .map(|figure| figure.value)
             };
             assert!(
@@ -300,19 +177,6 @@ mod tests {
     fn blocks_are_waited_for_for_the_flush_time_and_a_fifth() {
         let waited = u128::from(TRICKLE.usual("true".into()).of("patience_ms"));
         assert_eq!(waited, quiescent::tuning::FLUSH.as_millis() * 6 / 5);
-    }
-
-    #[test]
-    fn a_verb_and_a_rate() {
-        assert!(is_of("retire 10/s", "retire") && is_of("call_hurry 1/s", "call_hurry"));
-        for case in [
-            "retire 10/s, exits",
-            "retire 10/s, thread x",
-            "call 10/s",
-            "retire",
-        ] {
-            assert!(!is_of(case, "retire"), "{case}");
-        }
     }
 
     #[test]

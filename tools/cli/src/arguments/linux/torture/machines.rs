@@ -1,6 +1,6 @@
 //! The arguments of `torture --sim`.
 
-use crate::arguments::count;
+use crate::arguments::values::within;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -12,11 +12,12 @@ pub struct Machines {
           "stall", "tap", "broken"])]
     pub sim: bool,
     /// Number of machines, each with its seed, from --seed on
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = seeds,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1000", allow_negative_numbers = true,
+          value_parser = within(1..=1_000_000_000_u64, "give 1 to 1000000000"))]
     pub seeds: u64,
     /// Machines at the same time [default: this machine's processors]
-    #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = within(1..=1024_u64, "give 1 to 1024"))]
     pub jobs: Option<u64>,
     /// Run a kept machine again
     #[arg(long, value_name = "FILE", requires = "sim", conflicts_with_all = ["seeds", "seed", "keep"])]
@@ -27,12 +28,4 @@ pub struct Machines {
     /// Write the machine of --replay in the form of a kernel's trace
     #[arg(long, value_name = "FILE", requires = "replay")]
     pub trace: Option<PathBuf>,
-}
-
-fn seeds(text: &str) -> Result<u64, String> {
-    count(text, 1_000_000_000, "give 1 to 1000000000")
-}
-
-fn jobs(text: &str) -> Result<u64, String> {
-    count(text, 1024, "give 1 to 1024")
 }

@@ -2,7 +2,6 @@
 
 use super::Origin;
 use crate::arguments::linux::top::Top;
-use quiescent_live::Rung;
 use quiescent_report::{Report, Row};
 use quiescent_top::{Interval, Order, SOFTIRQS, Subject, View};
 use std::collections::BTreeMap;
@@ -44,33 +43,33 @@ pub struct Figures {
 impl Figures {
     pub fn add(&mut self, interval: &Interval, view: &View) {
         let whole = interval.subject.word();
+        let counted = |counter: &str, value: f64| interval.counts(counter).then_some(value);
         for (counter, metric) in RATES {
-            if interval.counts(counter) {
-                self.put(whole, metric, "1/s", interval.rate(counter));
-            }
+            self.put(
+                whole,
+                metric,
+                "1/s",
+                counted(counter, interval.rate(counter)),
+            );
         }
-        if interval.counts("fences_gp") {
-            self.put(whole, "fences_per_s", "1/s", interval.fences_per_s());
-        }
-        if interval.counts("rcu_ns") {
-            self.put(whole, "rcu_cpu_pct", "%", interval.rate("rcu_ns") / 1e7);
-        }
+        let (fences, rcu) = (interval.fences_per_s(), interval.rate("rcu_ns") / 1e7);
+        self.put(whole, "fences_per_s", "1/s", counted("fences_gp", fences));
+        self.put(whole, "rcu_cpu_pct", "%", counted("rcu_ns", rcu));
         for (counter, metric, unit) in TOTALS {
-            if interval.counts(counter) {
-                self.put(whole, metric, unit, interval.counter(counter) as f64);
-            }
+            let total = interval.counter(counter) as f64;
+            self.put(whole, metric, unit, counted(counter, total));
         }
         self.add_held(interval);
         for (of, metric) in CAUSES {
             for (cause, rate) in interval.causes(of) {
-                self.put(&format!("by {cause}"), metric, "1/s", rate);
+                self.put(&format!("by {cause}"), metric, "1/s", Some(rate));
             }
         }
         self.add_rows(interval, view);
         for thread in &interval.threads {
             let case = format!("thread {} {}", thread.id, thread.name);
-            self.put(&case, "wakeups_per_s", "1/s", thread.wakeups_per_s);
-            self.put(&case, "cpu_pct", "%", thread.cpu_pct);
+            self.put(&case, "wakeups_per_s", "1/s", Some(thread.wakeups_per_s));
+            self.put(&case, "cpu_pct", "%", Some(thread.cpu_pct));
         }
     }
 
@@ -80,24 +79,22 @@ impl Figures {
         let whole = interval.subject.word();
         if interval.subject == Subject::Kernel {
             let held = interval.held().map(|it| it as f64);
-            self.put_if(whole, "backlog", "callbacks", held);
-            return;
+            return self.put(whole, "backlog", "callbacks", held);
         }
         let (own, others) = interval.held_beside_budget();
         let has_others = interval.functions.iter().any(|it| it.domain != whole);
         let cases = [(whole, own), ("other domains", others)];
         for (case, held) in &cases[..1 + usize::from(has_others)] {
-            self.put(case, "backlog", "callbacks", held.count as f64);
-            self.put(case, "held_bytes", "bytes", held.bytes as f64);
+            self.put(case, "backlog", "callbacks", Some(held.count as f64));
+            self.put(case, "held_bytes", "bytes", Some(held.bytes as f64));
         }
         for (name, unit) in [("budget_callbacks", "callbacks"), ("budget_bytes", "bytes")] {
-            let limit = interval.counter(name);
-            if interval.counts(name) && limit != u64::MAX {
-                self.put(whole, name, unit, limit as f64);
-            }
+            let limit = Some(interval.counter(name)).filter(|it| *it != u64::MAX);
+            let limit = limit.filter(|_| interval.counts(name));
+            self.put(whole, name, unit, limit.map(|it| it as f64));
         }
         let holdouts = interval.holdouts.len() as f64;
-        self.put(whole, "holdouts", "readers", holdouts);
+        self.put(whole, "holdouts", "readers", Some(holdouts));
     }
 
     fn add_rows(&mut self, interval: &Interval, view: &View) {
@@ -107,8 +104,8 @@ impl Figures {
                 false => format!("{}: {}", row.domain, row.name),
             };
             let (held, held_bytes) = (row.held, row.held_bytes);
-            self.put(&case, "executed_per_s", "1/s", row.executed_per_s);
             for (metric, unit, value) in [
+                ("executed_per_s", "1/s", Some(row.executed_per_s)),
                 ("queued_per_s", "1/s", row.queued_per_s),
                 ("backlog", "callbacks", held.map(|it| it as f64)),
                 ("held_bytes", "bytes", held_bytes.map(|it| it as f64)),
@@ -116,43 +113,31 @@ impl Figures {
                 ("delay_ms", "ms", row.delay_ms),
                 ("lazy_pct", "%", row.lazy_pct),
             ] {
-                self.put_if(&case, metric, unit, value);
+                self.put(&case, metric, unit, value);
             }
         }
     }
 
-    fn put(&mut self, case: &str, metric: &'static str, unit: &'static str, value: f64) {
+    /// Unknown figures are left out.
+    fn put(&mut self, case: &str, metric: &'static str, unit: &'static str, value: Option<f64>) {
+        let Some(value) = value else { return };
         let key = (case.to_owned(), metric, unit);
         self.values.entry(key).or_default().push(value);
     }
 
-    /// Unknown figures are left out.
-    fn put_if(&mut self, case: &str, metric: &'static str, unit: &'static str, value: Option<f64>) {
-        if let Some(value) = value {
-            self.put(case, metric, unit, value);
-        }
-    }
-
-    pub fn report(&self, options: &Top, sort: Order, origin: Origin) -> Report {
+    pub fn report(&self, options: &Top, sort: Order, origin: &Origin) -> Report {
         let mut report = Report::new("top", options.seed.unwrap_or_default());
-        let (subject, source, exact) = match origin {
-            Origin::Process => ("quiescent", "process", true),
-            Origin::Kernel(rung) => ("kernel", rung.word(), rung != Rung::Frees),
-            Origin::Simulated => ("model", "simulated", true),
-        };
+        let workload = options.sim.as_ref();
         report.option("pid", options.pid);
-        report.option(
-            "workload",
-            options.sim.as_ref().map(|it| it.display().to_string()),
-        );
+        report.option("workload", workload.map(|it| it.display().to_string()));
         report.option("set", options.set.clone());
         report.option("delay_s", options.delay.as_secs_f64());
         report.option("sort", sort.word());
         report.option("filter", options.filter.clone());
-        report.option("source", source);
-        report.option("exact", exact);
+        report.option("source", origin.source);
+        report.option("exact", origin.exact);
         for ((case, metric, unit), values) in &self.values {
-            let row = Row::of(subject, case, metric, unit, values);
+            let row = Row::of(origin.subject, case, metric, unit, values);
             report.rows.extend(row);
         }
         report

@@ -4,7 +4,7 @@
 //! interval, at full speed. The first reading is at the machine's start. A machine that is too large for real
 //! time runs slower and does not block the terminal.
 
-use quiescent_sim::{Counted, InTheWay, Live, Look, Plan};
+use quiescent_sim::{InTheWay, Look, Machine, Plan};
 use quiescent_top::{Function, Holdout, SOFTIRQS, Sample, Source, Subject, Thread, What};
 use std::io;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ pub enum Pace {
 /// A running machine.
 pub struct Simulated {
     name: String,
-    live: Live,
+    machine: Machine,
     pace: Pace,
     /// The name of the machine's time 0.
     origin: Instant,
@@ -42,11 +42,13 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// The plan's machine, at its start.
+    /// The plan's machine, at its start. All of it counts.
     pub fn new(name: &str, plan: &Plan, pace: Pace) -> Self {
+        let mut machine = plan.machine();
+        machine.window(0, u64::MAX);
         Simulated {
             name: name.to_owned(),
-            live: Live::new(plan),
+            machine,
             pace,
             origin: Instant::now(),
             looked: None,
@@ -66,12 +68,12 @@ impl Simulated {
             Pace::Real => begun.saturating_duration_since(looked),
             Pace::Step(step) => step,
         };
-        let now = self.live.now();
+        let now = self.machine.now();
         let end = now.saturating_add(u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
         let mut until = now;
         while until < end && (self.pace != Pace::Real || begun.elapsed() < PATIENCE) {
             until = until.saturating_add(SLICE).min(end);
-            self.live.run(until);
+            self.machine.run(until);
         }
     }
 
@@ -83,10 +85,7 @@ impl Simulated {
             *sum += func.delays.iter().sum::<u64>();
         }
         let counters = self.counters(&look);
-        let subject = match look.counted {
-            Some(_) => Subject::Process,
-            None => Subject::Machine,
-        };
+        let subject = Subject::Machine;
         let functions = look.functions.into_iter().zip(&self.waited_ns);
         let functions = functions.map(|(it, &waited_ns)| Function {
             domain: subject.word().into(),
@@ -127,32 +126,18 @@ impl Simulated {
         }
     }
 
-    /// By the names that the library in a program has for the same counters, and those of a kernel.
     fn counters(&self, look: &Look) -> Vec<(String, u64)> {
-        let mut all = vec![("grace_periods", self.grace_periods), ("scans", self.scans)];
-        match &look.counted {
-            Some(it) => all.extend([
-                ("fences_gp", it.fences_gp),
-                ("fences_flag", it.fences_flag),
-                ("fences_take", it.fences_take),
-                ("reader_wakeups", it.reader_wakeups),
-                ("barriers", it.barriers),
-                ("worker_wakeups.timer", it.woken_timer),
-                ("worker_wakeups.kick", it.woken_kick),
-            ]),
-            None => all.extend([
-                (SOFTIRQS, look.totals.softirqs),
-                ("batches", look.totals.batches),
-                ("ipis", look.totals.ipis),
-                ("idle_ticks", look.totals.idle_ticks),
-                ("busy_ticks", look.totals.busy_ticks),
-                ("rcu_ns", look.totals.rcu_ns),
-            ]),
-        }
-        let flushes = look.counted.iter().flat_map(Counted::flushes_by_cause);
-        let flushes = flushes.map(|(cause, times)| (format!("flushes.{cause}"), times));
-        let named = all.into_iter().map(|(name, n)| (name.to_owned(), n));
-        named.chain(flushes).collect()
+        let all = [
+            ("grace_periods", self.grace_periods),
+            ("scans", self.scans),
+            (SOFTIRQS, look.totals.softirqs),
+            ("batches", look.totals.batches),
+            ("ipis", look.totals.ipis),
+            ("idle_ticks", look.totals.idle_ticks),
+            ("busy_ticks", look.totals.busy_ticks),
+            ("rcu_ns", look.totals.rcu_ns),
+        ];
+        all.map(|(name, n)| (name.to_owned(), n)).into()
     }
 }
 
@@ -160,17 +145,12 @@ fn holdout(it: InTheWay) -> Holdout {
     match it {
         InTheWay::Cpu(cpu, runs) => Holdout::Cpu { cpu, runs },
         InTheWay::Preempted(name) => Holdout::Preempted { name },
-        InTheWay::Thread(number, name, nesting) => Holdout::Thread {
-            id: number as u32,
-            name: Some(name),
-            nesting,
-        },
     }
 }
 
 impl Source for Simulated {
     fn about(&self) -> String {
-        let seconds = self.live.now() as f64 / 1e9;
+        let seconds = self.machine.now() as f64 / 1e9;
         format!(
             "{} simulated, at {seconds:.1} s, counted exactly",
             self.name
@@ -179,7 +159,7 @@ impl Source for Simulated {
 
     fn read(&mut self) -> io::Result<Sample> {
         self.go_on();
-        let look = self.live.look();
+        let look = self.machine.look();
         Ok(self.sample(look))
     }
 }
@@ -221,19 +201,5 @@ mod tests {
             lazy.1 < default.1 && lazy.2 < default.2,
             "{default:?} {lazy:?}"
         );
-    }
-
-    #[test]
-    fn a_program_s_threads_have_the_words_of_a_program() {
-        let all = intervals("trickle", &[], 12);
-        assert!(all.iter().all(|it| it.subject == Subject::Process));
-        let flushes: f64 = all
-            .iter()
-            .flat_map(|it| it.causes("flushes"))
-            .map(|it| it.1)
-            .sum();
-        assert!(flushes > 0.0);
-        let worker = all[0].threads.iter().any(|it| it.name == "quiescent");
-        assert!(worker, "{:?}", all[0].threads);
     }
 }

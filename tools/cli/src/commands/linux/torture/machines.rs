@@ -8,14 +8,14 @@ use crate::commands::code;
 use crate::commands::sim;
 use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{DONE, FINDING, Printed, columns};
+use crate::show::output::{DONE, FINDING, columns};
 use crate::show::paper::{Paper, quoted};
 use crate::show::progress::Bar;
 use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report, Row};
-use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};
+use quiescent_sim::torture::{Case, Outcome, Shrunk, run as run_case, shrink, trace};
 use quiescent_sim::{batch, points};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -40,41 +40,18 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     };
     let place = path.as_deref().map(|path| file::settle(kind, path, permit));
     let place = place.transpose()?;
-    let quiet = QuietPanics::new();
+    // A case's panic is reported as a finding, and not printed.
+    std::panic::set_hook(Box::new(|_| {}));
     let result = match &machines.replay {
         Some(path) => replay(options, path, (&paper, place.as_ref())),
         None => campaign(options, (&paper, place.as_ref())),
     };
-    drop(quiet);
+    drop(std::panic::take_hook());
     result
-}
-
-/// While it lives, panics of threads are not printed: a case's panic is reported as a finding.
-struct QuietPanics;
-
-impl QuietPanics {
-    fn new() -> QuietPanics {
-        std::panic::set_hook(Box::new(|_| {}));
-        QuietPanics
-    }
-}
-
-impl Drop for QuietPanics {
-    fn drop(&mut self) {
-        drop(std::panic::take_hook());
-    }
 }
 
 /// The page, and the place of the case or its trace.
 type Files<'a> = (&'a Paper, Option<&'a Place>);
-
-/// A case with a finding.
-struct Found {
-    seed: Option<u64>,
-    case: Case,
-    finding: Finding,
-    runs: u64,
-}
 
 fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     let (first, n) = (options.run.seed.unwrap_or(1), options.machines.seeds);
@@ -86,7 +63,9 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
         let stopped = stop.load(Ordering::Relaxed);
         (!stopped).then(|| run_case(&Case::of_seed(seed), (index as u64).is_multiple_of(TALLIED)))
     };
-    let outcomes = batch::run(jobs(options), n as usize, one, || bar.advance(1));
+    let jobs = options.machines.jobs.map(|jobs| jobs as usize);
+    let jobs = jobs.unwrap_or_else(batch::processors);
+    let outcomes = batch::run(jobs, n as usize, one, || bar.advance(1));
     bar.end();
     let (mut all, mut done, mut failing) = (Outcome::default(), 0, Vec::new());
     for (index, outcome) in outcomes {
@@ -95,7 +74,8 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
         all.add(outcome);
         done += 1;
     }
-    let found = failing.first().map(|&seed| smallest(seed));
+    let smallest = |seed: &u64| shrink(&Case::of_seed(*seed), MOST_RUNS);
+    let found = failing.first().and_then(smallest);
     if let (Some(place), Some(found)) = (place, &found) {
         place.write(found.case.to_text().as_bytes())?;
     }
@@ -118,44 +98,14 @@ fn show(
     (options, paper): (&Torture, &Paper),
     mut report: Report,
     all: &Outcome,
-    found: Option<&Found>,
+    found: Option<&Shrunk>,
     kept: Option<&Path>,
 ) -> Result<(), Error> {
     let stopped = report.options.get("stopped").and_then(|it| it.as_bool());
     let text = text(&report, all, found, kept);
-    report.option("finding", found.map(as_json));
-    paper.tables(|| match options.json {
-        true => Printed::json(&report),
-        false => Printed::text(&text),
-    })?;
-    paper.write(&report, &text, stopped == Some(true))
-}
-
-/// The command that runs the machine again.
-fn again(found: &Found, kept: Option<&Path>) -> String {
-    match (kept, found.seed) {
-        (Some(path), _) => format!(
-            "quiescent torture --sim --replay {}",
-            quoted(&path.display().to_string())
-        ),
-        (None, Some(seed)) => format!("quiescent torture --sim --seed {seed} --seeds 1"),
-        (None, None) => "quiescent torture --sim --replay FILE, with the machine below".into(),
-    }
-}
-
-fn jobs(options: &Torture) -> usize {
-    let given = options.machines.jobs.map(|jobs| jobs as usize);
-    given.unwrap_or_else(batch::processors)
-}
-
-fn smallest(seed: u64) -> Found {
-    let shrunk = shrink(&Case::of_seed(seed), MOST_RUNS).expect("it has just found something");
-    Found {
-        seed: Some(seed),
-        case: shrunk.case,
-        finding: shrunk.finding,
-        runs: shrunk.runs,
-    }
+    let finding = found.map(|it| as_json(&report, it));
+    report.option("finding", finding);
+    paper.put(&report, &text, options.json, stopped == Some(true))
 }
 
 fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, Error> {
@@ -169,8 +119,7 @@ fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, E
         place.write(&trace(&case))?;
     }
     let outcome = run_case(&case, true);
-    let found = outcome.finding.clone().map(|finding| Found {
-        seed: None,
+    let found = outcome.finding.clone().map(|finding| Shrunk {
         case,
         finding,
         runs: 1,
@@ -196,69 +145,75 @@ fn fill(report: &mut Report, all: &Outcome, machines: u64, failing: usize) {
         ("distinct_states", all.states.len() as u64),
         ("trace_points", all.points.len() as u64),
     ];
-    for (&name, &count) in extra
-        .iter()
-        .map(|(name, count)| (name, count))
-        .chain(&all.counts)
-    {
-        let row = Row::single("model", "all", name, "times", count as f64);
+    for (name, count) in extra.iter().map(|it| (&it.0, &it.1)).chain(&all.counts) {
+        let row = Row::single("model", "all", name, "times", *count as f64);
         report.rows.extend(row);
     }
-    let never: Vec<String> = points()
-        .difference(&all.points)
-        .map(|it| format!("{}:{}", it.0, it.1))
-        .collect();
-    report.option("trace_points_never_reached", never);
+    report.option("trace_points_never_reached", never(all));
 }
 
-fn as_json(found: &Found) -> serde_json::Value {
-    let case: serde_json::Value =
-        serde_json::from_str(&found.case.to_text()).expect("it was written as JSON");
-    json!({"seed": found.seed, "finding": found.finding, "runs_to_make_it_smaller": found.runs, "case": case})
+fn never(all: &Outcome) -> Vec<String> {
+    let every = points();
+    let never = every.difference(&all.points);
+    never.map(|it| format!("{}:{}", it.0, it.1)).collect()
 }
 
-fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Path>) -> String {
-    let count = |name| all.count(name);
-    let machines = report
-        .find("model", "all", "machines")
-        .map_or(0.0, |row| row.median);
-    let mut text = format!(
-        "{machines} machines from seed {}: {} events, {} s of virtual time, {} faults\n\
-         {} grace periods and {} expedited ones; the oracle looked at {}, of which {} began with a reader \
-         inside\n\
-         {} waits, {} callbacks, {} barriers, {} readers preempted, {} CPUs went, {} changed sides, {} lazy \
-         ones shrunk\n\
-         SRCU: {} grace periods, {} of them with a reader inside, {} waits, {} exchanges of counts\n",
-        report.seed,
-        count("events"),
-        count("virtual_ms") / 1000,
-        count("faults"),
-        count("grace_periods"),
-        count("expedited"),
-        count("looked_at"),
-        count("spanned"),
-        count("calls"),
-        count("callbacks"),
-        count("barriers"),
-        count("preempted_readers"),
-        count("departures"),
-        count("toggles"),
-        count("shrunk"),
-        count("srcu_grace_periods"),
-        count("srcu_spanned"),
-        count("srcu_calls"),
-        count("srcu_turns"),
-    );
+/// The seed of the machine that was reduced; none of a replay.
+fn failing_seed(report: &Report) -> Option<&Value> {
+    report.options.get("failing_seeds")?.get(0)
+}
+
+fn as_json(report: &Report, found: &Shrunk) -> Value {
+    let case: Value = serde_json::from_str(&found.case.to_text()).expect("it was written as JSON");
+    json!({
+        "seed": failing_seed(report), "finding": found.finding, "runs_to_make_it_smaller": found.runs,
+        "case": case,
+    })
+}
+
+/// What was done; a name in brackets stands for that count.
+const SUMMARY: &str = "{events} events, {virtual_s} s of virtual time, {faults} faults\n\
+     {grace_periods} grace periods and {expedited} expedited ones; the oracle looked at {looked_at}, of \
+     which {spanned} began with a reader inside\n\
+     {calls} waits, {callbacks} callbacks, {barriers} barriers, {preempted_readers} readers preempted, \
+     {departures} CPUs went, {toggles} changed sides, {shrunk} lazy ones shrunk\n\
+     SRCU: {srcu_grace_periods} grace periods, {srcu_spanned} of them with a reader inside, {srcu_calls} \
+     waits, {srcu_turns} exchanges of counts\n";
+
+/// The text with each name in brackets replaced by its count.
+fn counted(text: &str, all: &Outcome) -> String {
+    let mut parts = text.split('{');
+    let first = parts.next().unwrap_or_default().to_owned();
+    let filled = parts.map(|part| {
+        let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+        let count = match name {
+            "virtual_s" => all.count("virtual_ms") / 1000,
+            name => all.count(name),
+        };
+        format!("{count}{rest}")
+    });
+    first + &filled.collect::<String>()
+}
+
+fn text(report: &Report, all: &Outcome, found: Option<&Shrunk>, kept: Option<&Path>) -> String {
+    let machines = report.median("model", "all", "machines").unwrap_or(0.0);
+    let seed = report.seed;
+    let mut text = format!("{machines} machines from seed {seed}: ") + &counted(SUMMARY, all);
     if machines > 1.0 {
-        text += &reached(all);
+        text += &format!(
+            "{} distinct states; {} of {} trace points of the engine reached, never: {}\n",
+            all.states.len(),
+            all.points.len(),
+            points().len(),
+            never(all).join(", ")
+        );
     }
     let mut text = folded(&text, columns(), 2); // no case below, which is for a file
     let Some(found) = found else {
         return text + "nothing found\n";
     };
-    let seed = found
-        .seed
-        .map_or(String::new(), |seed| format!("seed {seed}, "));
+    let seed = failing_seed(report);
+    let seed = seed.map_or(String::new(), |seed| format!("seed {seed}, "));
     text += &format!(
         "\nFOUND {seed}{:?} at {} us{}\n",
         found.finding.kind,
@@ -272,25 +227,13 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
         text += &format!("  {word}\n");
     }
     text + &match kept {
-        Some(_) => format!("again: {}\n", again(found, kept)),
+        Some(path) => format!(
+            "again: quiescent torture --sim --replay {}\n",
+            quoted(&path.display().to_string())
+        ),
         None => format!(
             "the machine (--keep FILE keeps it for --replay FILE):\n{}\n",
             found.case.to_text()
         ),
     }
-}
-
-/// States and trace points.
-fn reached(all: &Outcome) -> String {
-    let every = points();
-    let never = every
-        .difference(&all.points)
-        .map(|it| format!("{} {}", it.0, it.1));
-    format!(
-        "{} distinct states; {} of {} trace points of the engine reached, never: {}\n",
-        all.states.len(),
-        all.points.len(),
-        every.len(),
-        never.collect::<Vec<_>>().join(", ")
-    )
 }

@@ -23,14 +23,13 @@ pub fn line(run: &Run) -> String {
 /// A test point.
 pub fn tap(run: &Run, turn: usize) -> String {
     let (name, seed, line) = (&run.request.scenario, run.request.seed, run.text("line"));
-    if run.is_good() {
-        return format!("ok {turn} - {name} seed {seed}\n# {name:<8}{line}\n");
-    }
-    let mut text = format!("not ok {turn} - {name} seed {seed}\n# {name:<8}{line}\n");
-    for line in failure(run).lines() {
-        text += &format!("# {line}\n");
-    }
-    text
+    let (not, more) = match run.is_good() {
+        true => ("", String::new()),
+        false => ("not ", failure(run)),
+    };
+    let more = more.lines().map(|line| format!("# {line}\n"));
+    let point = format!("{not}ok {turn} - {name} seed {seed}\n# {name:<8}{line}\n");
+    point + &more.collect::<String>()
 }
 
 /// The details of a run with a finding.
@@ -139,22 +138,17 @@ pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
         })
     });
     shared.option("runs", asked.collect::<Vec<_>>());
-    let errors: Vec<f64> = runs.iter().map(|run| run.findings().len() as f64).collect();
-    let totals = [
-        ("all", "errors", "findings", errors.iter().sum()),
-        ("all", "runs", "times", runs.len() as f64),
-        (
-            "all",
-            "grace_periods",
-            "times",
-            sum(runs, "all", "grace_periods") as f64,
-        ),
-        ("all", "reads", "times", sum(runs, "reader", "reads") as f64),
-        ("all", "ops", "disposals", disposals(runs) as f64),
-        ("lazily", "ops", "times", sum(runs, "lazily", "ops") as f64),
-    ];
-    for (case, metric, unit, value) in totals {
-        let row = Row::single("quiescent", case, metric, unit, value);
+    let errors: usize = runs.iter().map(|run| run.findings().len()).sum();
+    let sum = |case, metric| sum(runs, case, metric);
+    for (case, metric, unit, value) in [
+        ("all", "errors", "findings", errors as u64),
+        ("all", "runs", "times", runs.len() as u64),
+        ("all", "grace_periods", "times", sum("all", "grace_periods")),
+        ("all", "reads", "times", sum("reader", "reads")),
+        ("all", "ops", "disposals", disposals(runs)),
+        ("lazily", "ops", "times", sum("lazily", "ops")),
+    ] {
+        let row = Row::single("quiescent", case, metric, unit, value as f64);
         shared.rows.extend(row);
     }
     sums(&mut shared, runs);
@@ -169,18 +163,11 @@ const COUNTS: [&str; 4] = ["times", "disposals", "sections", "grace periods"];
 
 /// Sums over all runs: a case is a count's name, without a scenario's name.
 fn sums(shared: &mut Report, runs: &[Run]) {
-    let mut sums: Vec<(&Row, f64)> = Vec::new();
     let counted = |row: &&Row| row.case != "all" && COUNTS.contains(&row.unit.as_str());
     let rows = reports(runs).flat_map(|(_, report)| &report.rows);
-    for row in rows.filter(counted) {
-        let same = |it: &&mut (&Row, f64)| it.0.case == row.case && it.0.metric == row.metric;
-        match sums.iter_mut().find(same) {
-            Some((_, sum)) => *sum += row.median,
-            None => sums.push((row, row.median)),
-        }
-    }
-    for (row, sum) in sums {
+    for (row, values) in gathered(rows.filter(counted)) {
         let known = shared.find("quiescent", &row.case, &row.metric).is_some();
+        let sum: f64 = values.iter().sum();
         if sum > 0.0 && !known {
             let row = Row::single("quiescent", &row.case, &row.metric, &row.unit, sum);
             shared.rows.extend(row);
@@ -188,28 +175,33 @@ fn sums(shared: &mut Report, runs: &[Run]) {
     }
 }
 
-/// The rows of one scenario.
-fn rows(shared: &mut Report, name: &str, runs: &[Run]) {
+/// The values of each case and metric, with the first of its rows.
+fn gathered<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(&'a Row, Vec<f64>)> {
     let mut gathered: Vec<(&Row, Vec<f64>)> = Vec::new();
-    for (_, report) in reports(runs).filter(|(run, _)| run.request.scenario == name) {
-        // Counts of 0 are left out, except errors.
-        let counted = |row: &&Row| row.median != 0.0 || row.metric == "errors";
-        for row in report.rows.iter().filter(counted) {
-            let same =
-                |it: &&mut (&Row, Vec<f64>)| it.0.case == row.case && it.0.metric == row.metric;
-            match gathered.iter_mut().find(same) {
-                Some((_, values)) => values.push(row.median),
-                None => gathered.push((row, vec![row.median])),
-            }
+    for row in rows {
+        let same = |it: &&mut (&Row, _)| it.0.case == row.case && it.0.metric == row.metric;
+        match gathered.iter_mut().find(same) {
+            Some((_, values)) => values.push(row.median),
+            None => gathered.push((row, vec![row.median])),
         }
     }
-    for (row, values) in gathered {
+    gathered
+}
+
+/// The rows of one scenario.
+fn rows(shared: &mut Report, name: &str, runs: &[Run]) {
+    let own = |run: &Run| run.request.scenario == name;
+    // Counts of 0 are left out, except errors.
+    let counted = |row: &&Row| row.median != 0.0 || row.metric == "errors";
+    let rows = reports(runs).filter(|(run, _)| own(run));
+    let rows = rows.flat_map(|(_, report)| &report.rows);
+    for (row, values) in gathered(rows.filter(counted)) {
         let case = format!("{name} {}", row.case);
         let merged = Row::of("quiescent", &case, &row.metric, &row.unit, &values);
         shared.rows.extend(merged);
     }
-    let died = runs.iter().filter(|run| run.request.scenario == name);
-    let died = died.filter(|run| matches!(run.end, End::Died(_))).count();
+    let died = |run: &&Run| own(run) && matches!(run.end, End::Died(_));
+    let died = runs.iter().filter(died).count();
     if died > 0 {
         let case = format!("{name} died");
         let row = Row::single("quiescent", &case, "errors", "findings", died as f64);

@@ -1,6 +1,8 @@
 //! The sizes of figures against what was asked.
 
 use super::*;
+use crate::cases::plan::Cell;
+use crate::cases::trickle::TRICKLE;
 use crate::measure::freed::ALONE;
 
 /// However busy the machine is: it is late, never early, and nothing is there that was not handed over.
@@ -10,21 +12,16 @@ fn no_figure_is_larger_than_what_was_asked() {
     let subject = &deferral::all()[0];
     for verb in subject.verbs {
         for rate in [100, 1000] {
-            let ask = TrickleAsk {
-                subject: subject.name.into(),
-                verb: verb.name.into(),
-                rate,
-                ms: 100,
-                exits: false,
-                patience_ms: 1,
-            };
-            let figures = ask.measure().unwrap();
+            let given = TRICKLE.usual("true".into()).with("ms", 100);
+            let cell = Cell::of(&given, subject.name, verb.name).with("patience_ms", 1);
+            let ask = cell.with("rate", rate).with("exits", 0).ask;
+            let figures = measure(&ask).unwrap();
             let value = |metric| {
                 let mut all = figures.iter();
-                let found = all.find(|it| it.metric == metric && it.case == ask.case());
+                let found = all.find(|it| it.metric == metric && it.case == case(&ask));
                 found.map(|it| it.value)
             };
-            let (rate, blocks) = (rate as f64, ask.blocks() as f64);
+            let (rate, blocks) = (rate as f64, blocks(&ask) as f64);
             for (metric, most) in [
                 ("ops_per_s", rate),
                 ("never_run", blocks),
