@@ -4,6 +4,10 @@
 //! threads; otherwise it is what every thread but RCU's did, as for `whatif`. The kernel's own figures of the
 //! same seconds are compared with the model's, or those of another trace, which was recorded with a change.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use quiescent_trace::{Figures, Options as Known, Window, from_read, open};
 
 use super::mean;
@@ -40,12 +44,22 @@ fn read(name: &str, window: Option<Window>) -> Result<Trace, Error> {
     trace.map_err(|why| Error::Machine(why.to_string()))
 }
 
+/// Traces that a file names: each is read once.
+pub(super) type Traces = RefCell<BTreeMap<String, Arc<Trace>>>;
+
+fn once(name: &str, traces: &Traces) -> Result<Arc<Trace>, Error> {
+    let known = traces.borrow().get(name).cloned();
+    known
+        .map_or_else(|| read(name, None).map(Arc::new), Ok)
+        .inspect(|it| drop(traces.borrow_mut().insert(name.into(), Arc::clone(it))))
+}
+
 /// A replay as its file describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
-    trace: Trace,
+    trace: Arc<Trace>,
     /// The trace with the real figures.
-    real: Trace,
+    real: Arc<Trace>,
     /// Other work of such a machine, if the replay is fed with callbacks alone.
     callbacks: Option<Background>,
     options: Options,
@@ -53,7 +67,7 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Of the trace of this name: settings, and what only a replay takes.
-    pub fn of(name: &str, given: &[(&str, &str)]) -> Result<Replay, Error> {
+    pub fn of(name: &str, given: &[(&str, &str)], traces: &Traces) -> Result<Replay, Error> {
         let (mut sets, mut real, mut like, mut idle) = (Vec::new(), name, None, None);
         for &(key, value) in given {
             match (key, value) {
@@ -72,15 +86,15 @@ impl Replay {
                 }
             }
         }
-        let mut trace = read(name, None)?;
+        let mut trace = once(name, traces)?;
         let window = trace.recorded.window;
-        let (other, mut real) = (real, read(real, None)?);
+        let (other, mut real) = (real, once(real, traces)?);
         let start_ns = real.recorded.window.start_ns;
         match like {
             // Of the other trace as much as this one has: slow timers go off in a few seconds only.
             Some("length") => {
                 let end_ns = start_ns + (window.end_ns - window.start_ns);
-                real = read(other, Some(Window { start_ns, end_ns }))?;
+                real = Arc::new(read(other, Some(Window { start_ns, end_ns }))?);
             }
             // RCU's threads where they are in the other trace, at times from the beginning of the window on.
             Some(_) => {
@@ -88,13 +102,13 @@ impl Replay {
                 for it in places.values_mut().flatten() {
                     it.time_ns = (it.time_ns + window.start_ns).saturating_sub(start_ns);
                 }
-                trace.recorded.placements = places;
+                Arc::make_mut(&mut trace).recorded.placements = places;
             }
             None => {}
         }
         let background = |name| match name {
             "" => Ok(Background::default()),
-            name => read(name, None).map(|it| Background::of(&it.figures)),
+            name => once(name, traces).map(|it| Background::of(&it.figures)),
         };
         let callbacks = idle.map(background).transpose()?;
         let mut options = match callbacks {
@@ -154,32 +168,32 @@ pub type Pair = (&'static str, &'static str, f64, f64);
 /// The figures of a trace beside those of a run that replays it.
 pub fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
     let seconds = stats.seconds();
-    let kernel = |count: u64| figures.per_second(count);
-    let model = |count: u64| count as f64 / seconds;
-    let woken = |name: &str| figures.wakeups.get(name).copied().unwrap_or(0);
-    let mut pairs = vec![(
-        "grace_periods_per_s",
-        "1/s",
-        kernel(figures.grace_periods),
-        model(stats.grace_periods.len() as u64),
-    )];
-    let threads = [
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut add = |metric, real, model: u64, more| {
+        let model = model as f64 / seconds + more;
+        pairs.push((metric, "1/s", figures.per_second(real), model));
+    };
+    let gps = stats.grace_periods.len() as u64;
+    add("grace_periods_per_s", figures.grace_periods, gps, 0.0);
+    for (metric, name, prefix) in [
         ("wakeups_per_s rcu_preempt", "rcu_preempt", "rcu_preempt"),
         ("wakeups_per_s rcuog", "rcuog/N", "rcuog"),
         ("wakeups_per_s rcuop", "rcuop/N", "rcuop"),
-    ];
-    for (metric, name, prefix) in threads {
-        if woken(name) != 0 {
-            let modelled = model(stats.wakeups_of(prefix));
-            pairs.push((metric, "1/s", kernel(woken(name)), modelled));
+    ] {
+        if let Some(&woken) = figures.wakeups.get(name).filter(|it| **it != 0) {
+            add(metric, woken, stats.wakeups_of(prefix), 0.0);
         }
     }
-    let ticks = model(stats.totals.idle_ticks) + background.ticks;
-    let entries = model(stats.totals.idle_entries) + background.entries;
-    let total = figures.total_ticks_on_idle();
-    pairs.push(("idle_ticks_per_s", "1/s", kernel(total), ticks));
-    let total = figures.total_idle_entries();
-    pairs.push(("idle_entries_per_s", "1/s", kernel(total), entries));
+    let (totals, more) = (&stats.totals, background);
+    let ticks = figures.total_ticks_on_idle();
+    add("idle_ticks_per_s", ticks, totals.idle_ticks, more.ticks);
+    let entries = figures.total_idle_entries();
+    add(
+        "idle_entries_per_s",
+        entries,
+        totals.idle_entries,
+        more.entries,
+    );
     if let (Some(delay), Some(p50)) = (&figures.callback_delay, median_delay(stats)) {
         pairs.push(("delay_ms_p50", "ms", delay.p50 as f64 / 1e6, p50));
     }
@@ -227,10 +241,10 @@ mod tests {
             ("smp", "serial"),
             ("jiffies_till_first_fqs", "3"),
         ];
-        let it = Replay::of(name, &[&known, sets].concat()).unwrap();
+        let it = Replay::of(name, &[&known, sets].concat(), &Traces::default()).unwrap();
         let mut machine = replay::machine(&it.trace.recorded, it.options);
         machine.run(it.trace.recorded.window.end_ns);
-        (it.real.figures, machine.stats())
+        (it.real.figures.clone(), machine.stats())
     }
 
     #[test]

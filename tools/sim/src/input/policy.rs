@@ -1,82 +1,62 @@
 //! The options of a machine of threads: the library's settings, and the costs of actions.
 
+use crate::base::described;
 use quiescent_engine::Config;
 use quiescent_engine::budget::Budget;
 use quiescent_engine::credit::Defer;
 
-/// The settings of a program that uses the library.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// Prompt callbacks wait so long at most, in nanoseconds. (The time of lazy ones is
-    /// [`lazy_flush_ms`](crate::Options).)
-    pub prompt_ns: u64,
-    /// So many callbacks of a lane make a batch.
-    pub batch: u64,
-    /// So many bytes do.
-    pub batch_bytes: u64,
-    /// Bytes that may be queued; `u64::MAX` for any.
-    pub budget_bytes: u64,
-    /// Callbacks that may be.
-    pub budget_callbacks: u64,
-    /// Others than its owner free what is retired.
-    pub offload: bool,
-    /// Readers that block a grace period for this number of nanoseconds are reported; 0: never.
-    pub stall_ns: u64,
-    /// The library's clock when the run begins, in nanoseconds; none: somewhere in a second, by chance.
-    pub clock: Option<u64>,
-    /// The costs of actions.
-    pub prices: Prices,
+described! {
+    /// The settings of a program that uses the library.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Policy {
+        /// Prompt callbacks wait so long at most for company (the library's set_flush_times).
+        pub prompt_ns: u64 = Defer::threads().prompt_ns,
+        /// So many callbacks of a lane make a batch.
+        pub batch: u64 = Defer::threads().batch,
+        /// So many bytes make one.
+        pub batch_bytes: u64 = Defer::threads().batch_bytes,
+        /// So much may be queued (the library's set_budget).
+        pub budget_bytes: u64 = Budget::threads().bytes,
+        /// So many callbacks may be.
+        pub budget_callbacks: u64 = Budget::threads().count,
+        /// The worker frees what threads retire, and not they (the library's set_on_worker).
+        pub offload: bool = false,
+        /// A reader that blocks a grace period for so long is reported; 0s: never.
+        pub stall_ns: u64 = quiescent_engine::stall::DEFAULT_NS,
+        /// What the monotonic clock shows at the beginning: deadlines lie on its whole seconds; `any`: drawn
+        /// from the seed.
+        pub clock: Option<u64> = None,
+        /// The costs of actions.
+        pub prices: Prices = Prices::defaults(),
+    }
 }
 
-/// Costs of actions, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on a
-/// machine of two processors. The cost of a fence decides how large batches are; no other count depends on
-/// them but by the order of things within microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prices {
-    /// A process-wide fence.
-    pub fence: u64,
-    /// From the wake-up of a thread until it runs.
-    pub wake: u64,
-    /// From the start of a thread until it runs.
-    pub start: u64,
-    /// A step of the engine.
-    pub step: u64,
-    /// A spin of a driver between two scans.
-    pub spin: u64,
-    /// A push, or the opening or closing of a section.
-    pub push: u64,
-    /// A trip to the queue's lock and the engine's.
-    pub help: u64,
-    /// Asking one thread for a fence, and answering.
-    pub ask: u64,
+described! {
+    /// Costs of actions, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on
+    /// a machine of two processors. The cost of a fence decides how large batches are; no other count depends
+    /// on them but by the order of things within microseconds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Prices {
+        /// A process-wide fence.
+        pub fence: u64 = 2000,
+        /// From the wake-up of a thread until it runs.
+        pub wake: u64 = 50_000,
+        /// From the start of a thread until it runs.
+        pub start: u64 = 100_000,
+        /// A step of a grace period.
+        pub step: u64 = 50,
+        /// A spin of a driver between two scans.
+        pub spin: u64 = 300,
+        /// A push, or one end of a section.
+        pub push: u64 = 10,
+        /// A trip of an owner to the locks.
+        pub help: u64 = 250,
+        /// Asking a thread for a fence, or answering.
+        pub ask: u64 = 100,
+    }
 }
 
 impl Policy {
-    /// The library's defaults.
-    pub const fn default() -> Policy {
-        let (defer, budget) = (Defer::threads(), Budget::threads());
-        Policy {
-            prompt_ns: defer.prompt_ns,
-            batch: defer.batch,
-            batch_bytes: defer.batch_bytes,
-            budget_bytes: budget.bytes,
-            budget_callbacks: budget.count,
-            offload: false,
-            stall_ns: quiescent_engine::stall::DEFAULT_NS,
-            clock: None,
-            prices: Prices {
-                fence: 2000,
-                wake: 50_000,
-                start: 100_000,
-                step: 50,
-                spin: 300,
-                push: 10,
-                help: 250,
-                ask: 100,
-            },
-        }
-    }
-
     /// The engine's tunables.
     pub(crate) fn config(&self, lazy_ms: u64) -> Config {
         let mut config = Config::threads();
@@ -96,6 +76,6 @@ impl Policy {
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy::default()
+        Policy::defaults()
     }
 }

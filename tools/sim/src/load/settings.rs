@@ -23,7 +23,7 @@ mod table;
 mod threads;
 
 pub use checks::{MOST_CPUS, bytes_per_cpu, warnings};
-pub use releases::{HISTORY, History, OfCpus, RELEASES};
+pub use releases::{HISTORY, History, RELEASES, Since};
 pub use table::{SETTINGS, Setting, THREAD_SETTINGS};
 pub use threads::BOTH;
 

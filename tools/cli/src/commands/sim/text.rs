@@ -45,14 +45,14 @@ pub fn list(width: usize) -> String {
     let options = Options::kernel_6_12(8, 1000);
     for it in settings::SETTINGS {
         let (key, value) = (it.key, it.get(&options));
-        text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
+        text += &format!("  {key}={value}  {}; {}\n", it.about(), it.allowed);
     }
     text += &versions();
     let both = settings::BOTH.join(", ");
     text += &format!("\nSettings of machine=threads, which has these, too: {both}\n\n");
     for it in settings::THREAD_SETTINGS {
         let (key, value) = (it.key, it.get(&options));
-        text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
+        text += &format!("  {key}={value}  {}; {}\n", it.about(), it.allowed);
     }
     folded(&text, width, 6)
 }
@@ -67,7 +67,7 @@ pub fn list_json() -> Report {
     let options = Options::kernel_6_12(8, 1000);
     let settings = |of: &'static [settings::Setting]| -> Vec<_> {
         let of = of.iter();
-        of.map(|it| entry(it.key, it.get(&options), it.about, Some(it.allowed)))
+        of.map(|it| entry(it.key, it.get(&options), &it.about(), Some(it.allowed)))
             .collect()
     };
     let workloads = Workload::built_in().map(|workload| {
@@ -91,16 +91,14 @@ pub fn list_json() -> Report {
 fn versions() -> String {
     let names = settings::RELEASES.map(|it| it.to_string()).join(", ");
     let mut text = format!("\nDecided by kernel={names}:\n\n");
-    for it in settings::HISTORY {
-        let values = it
-            .values
-            .iter()
-            .map(|(since, value)| match [value(16), value(17)] {
-                [small, large] if small != large => {
-                    format!("{small} up to 16 CPUs and {large} beyond from {since} on")
-                }
-                [value, _] => format!("{value} from {since} on"),
-            });
+    for it in settings::HISTORY.iter() {
+        let values = it.values.iter().map(|it| match &it.beyond_16 {
+            Some(large) => format!(
+                "{} up to 16 CPUs and {large} beyond from {} on",
+                it.is, it.since
+            ),
+            None => format!("{} from {} on", it.is, it.since),
+        });
         let values: Vec<String> = values.collect();
         text += &format!("  {}  {}; {}\n", it.key, values.join(", "), it.why);
     }

@@ -20,16 +20,16 @@ pub(super) struct Function {
 impl Function {
     /// One of a task's `callbacks`.
     pub fn read(it: &Fields<'_>) -> Result<Function, Error> {
-        it.check_names(&["func", "bytes", "lazy", "can_wake", "verb"])?;
         let lazy = it.flag("lazy", true)?;
         let plain = if lazy { Verb::CallLazy } else { Verb::Call };
-        Ok(Function {
+        let function = Function {
             name: it.need("func")?,
             bytes: it.count("bytes", 0)?,
             lazy,
             can_wake: it.flag("can_wake", true)?,
             verb: it.word("verb", &Verb::NAMES)?.map_or(plain, Verb::at),
-        })
+        };
+        it.check_names().map(|()| function)
     }
 
     pub fn queued(&self, machine: &mut impl Stage) -> Queued {

@@ -14,6 +14,7 @@ use crate::text::fields::{Cpus, Fields};
 use crate::text::file::{Section, Texts};
 use crate::threads::Threads;
 use quiescent_kernel::CpuId;
+use std::cell::RefCell;
 use std::sync::Arc;
 use toml::Spanned;
 
@@ -64,19 +65,6 @@ pub(super) struct Group {
     instead: Option<Instead>,
 }
 
-const COMMON: [&str; 10] = [
-    "work",
-    "name",
-    "tasks",
-    "cpu",
-    "roams",
-    "start",
-    "endless",
-    "registered",
-    "srcu",
-    "waits",
-];
-
 /// What callers wait for: the values of `waits`.
 const WAITS: [&str; 3] = ["normal", "expedited", "barrier"];
 
@@ -107,7 +95,11 @@ impl Group {
             };
             return Err(workload.file.wrong(section.span().start, why));
         }
-        Group::check(tasks, options)?;
+        if options.kind == MachineKind::Threads && tasks > MOST_THREADS {
+            return Err(Error::Machine(format!(
+                "{tasks} threads: machine=threads has a stack for each; ask for {MOST_THREADS} at most"
+            )));
+        }
         Ok(all)
     }
 
@@ -136,18 +128,24 @@ impl Group {
             parameters,
             sets,
             cpus: options.cpus,
+            asked: RefCell::default(),
         };
         let it = &fields;
         let function = |texts: &Spanned<Texts>| {
             let (at, fields) = (texts.span().start, texts.get_ref());
-            Function::read(&Fields { at, fields, ..*it })
+            let asked = RefCell::default();
+            Function::read(&Fields {
+                at,
+                fields,
+                asked,
+                ..*it
+            })
         };
         let callbacks = || {
             let all = section.callbacks.iter().map(function);
             all.collect::<Result<Vec<_>, _>>()
         };
-        let (known, work) = Pattern::read(it, callbacks, &section.steps, options)?;
-        it.check_names(&[&COMMON, known].concat())?;
+        let work = Pattern::read(it, callbacks, &section.steps, options)?;
         let cpus = it.cpus("cpu")?;
         let roams = it.flag("roams", false)?;
         let each = match &cpus {
@@ -165,7 +163,7 @@ impl Group {
             let why = format!("a name of {} bytes: give {MOST_NAME} at most", name.len());
             return Err(it.wrong(why));
         }
-        Ok(Group {
+        let group = Group {
             name,
             tasks: if each == 0 { 0 } else { tasks },
             cpus,
@@ -178,17 +176,8 @@ impl Group {
             roams,
             instead: instead(it, options)?,
             work,
-        })
-    }
-
-    /// Can there be a machine with all these?
-    fn check(threads: u64, options: &Options) -> Result<(), Error> {
-        if options.kind == MachineKind::Threads && threads > MOST_THREADS {
-            return Err(Error::Machine(format!(
-                "{threads} threads: machine=threads has a stack for each; ask for {MOST_THREADS} at most"
-            )));
-        }
-        Ok(())
+        };
+        it.check_names().map(|()| group)
     }
 
     fn spawn(&self, machine: &mut impl Stage, options: &Options, chance: &mut Chance) {
