@@ -35,7 +35,7 @@ pub(super) struct Load {
 #[derive(Default)]
 pub(super) struct Run {
     pub figures: Vec<Figure>,
-    pub stats: Vec<Stats>,
+    stats: Vec<Stats>,
     /// Of a replay: the real figures, and the model's.
     pub pairs: Vec<Pair>,
     parameters: Vec<(String, String)>,
