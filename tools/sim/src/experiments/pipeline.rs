@@ -59,7 +59,7 @@ fn shoot(rcu: &str, works: &str, seed: &str) -> Shot {
     machine.window(FRAMES.0, FRAMES.1);
     machine.keep_calls();
     machine.run(END);
-    let mut joined = join(&machine.kept()).calls;
+    let mut joined = join(&machine.kept());
     joined.retain(|it| FRAMES.0 <= it.entered && it.entered < FRAMES.1);
     Shot {
         stats: machine.stats(),
@@ -327,7 +327,7 @@ mod tests {
         let mut machine = loads::plan("display-pipeline", &[]).machine();
         machine.keep_calls();
         machine.run(4 * SECOND);
-        let calls = join(&machine.kept()).calls;
+        let calls = join(&machine.kept());
         for it in rows.iter().filter(|it| it.3 == "close") {
             let model = |task: usize| machine.tasks[task].name.starts_with(&it.2);
             let theirs: Vec<usize> = calls
