@@ -53,6 +53,7 @@ use quiescent_trace::{
 
 use crate::base::mean::mean;
 use crate::input::options::{Options, Smp};
+use crate::kernel::machine::Machine;
 use crate::record::stats::Stats;
 
 mod amount;
@@ -232,10 +233,27 @@ impl Trace {
         placement: Placement,
         stop: impl Fn() -> bool,
     ) -> Option<Stats> {
-        let times = feed.times;
+        let fed = feed::machine(&self.recorded, &self.doings, options.clone(), feed);
+        Some(self.live(fed, feed, placement, stop)?.1)
+    }
+
+    /// The same as recorded, once; the machine has kept its events.
+    pub fn run_kept(&self, options: &Options, stop: impl Fn() -> bool) -> Option<(Machine, Stats)> {
+        let feed = Feed::of(1);
         let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), feed);
-        let machine = &mut fed.machine;
-        placement.apply(machine, options.cpus);
+        fed.machine.keep_trace();
+        self.live(fed, feed, Placement::Recorded, stop)
+    }
+
+    fn live(
+        &self,
+        mut fed: feed::FedMachine,
+        feed: Feed,
+        placement: Placement,
+        stop: impl Fn() -> bool,
+    ) -> Option<(Machine, Stats)> {
+        let (times, machine) = (feed.times, &mut fed.machine);
+        placement.apply(machine, self.recorded.cpus);
         let end = feed::end(&self.recorded, times);
         let mut now = self.recorded.window.start_ns;
         while now < end {
@@ -254,7 +272,7 @@ impl Trace {
             .wakeups
             .retain(|it| !it.0.starts_with(feed::INTERRUPTS));
         uncount(&mut stats, uncounted);
-        Some(stats)
+        Some((fed.machine, stats))
     }
 
     /// Waits of the window for this: how many were over in it, and how long they took on average, in
@@ -265,16 +283,6 @@ impl Trace {
         let those = all.filter(|it| it.what == what && window.contains(it.until));
         let long: Vec<f64> = those.map(|it| (it.until - it.from) as f64 / 1e6).collect();
         (long.len(), mean(long))
-    }
-
-    /// Waits of the window that no recorded callback stands for: a replay of callbacks alone drops them.
-    pub fn waits_without_callback(&self) -> usize {
-        let waker = |it: &&quiescent_trace::Arrival| &*it.func == "wakeme_after_rcu";
-        let wakers = self.recorded.in_window().filter(waker).count();
-        let [normal, expedited, barriers] =
-            [Awaited::GracePeriod, Awaited::Expedited, Awaited::Callbacks]
-                .map(|it| self.waits(it).0);
-        normal.saturating_sub(wakers) + expedited + barriers
     }
 
     /// Expedited grace periods that ended in the window.
