@@ -9,8 +9,8 @@
 //! | `dat` | records of `trace.dat`, versions 6 and 7; buffers merged by time |
 //! | `perfetto` | records of Perfetto's trace, in the order of time |
 //! | `input` | [`open`]: files of all kinds, plain or compressed by xz, gzip or zstd, and standard input |
-//! | `measure` | [`Figures`]: grace periods, callbacks, wake-ups, ticks, idle entries of a window |
-//! | `record` | [`Recorded`]: the input of a replay, and HZ; [`Figures`] of the same pass |
+//! | `measure` | [`Figures`] of a window: grace periods (followed here), wake-ups, ticks, idle entries |
+//! | `record` | [`Recorded`]: the input of a replay, and HZ; callbacks are followed here |
 //! | `analysis` | [`Analysis`]: tables of wake-ups, callbacks, batches, grace periods, idle; a timeline |
 //!
 //! A folder imports only folders that stand above it in this table.

@@ -101,7 +101,8 @@ fn misses(found: &Reproduced) -> (Vec<Target>, Vec<Target>) {
         sense,
         unit,
     };
-    let figures = found.modelled.missed().map(|it| {
+    let figures = found.modelled.comparisons();
+    let figures = figures.filter(|it| it.holds() == Some(false)).map(|it| {
         let what = format!(
             "{} {}: {}, off by",
             it.experiment,
@@ -111,7 +112,8 @@ fn misses(found: &Reproduced) -> (Vec<Target>, Vec<Target>) {
         let off = 100.0 * (it.ratio() - 1.0).abs();
         target(what, off, Some(100.0 * it.allowed), Sense::AtMost, "%")
     });
-    let claims = found.modelled.untrue().map(|it| {
+    let claims = found.modelled.shown();
+    let claims = claims.filter(|it| it.holds() == Some(false)).map(|it| {
         let what = format!("{}: {}", it.case, spaced(it.metric));
         let (least, most) = it.claim.as_ref().map_or((None, None), |it| it.bound.ends());
         match least.filter(|least| it.model < *least) {

@@ -4,7 +4,7 @@
 //! own, so that no library's next release changes the output.
 
 /// A source of chance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chance(u64);
 
 impl Chance {

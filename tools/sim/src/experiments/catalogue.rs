@@ -7,17 +7,8 @@ use crate::base::error::Error;
 use quiescent_report::Control;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::script;
 use super::{Comparison, Listing, Outcome, Script, Shown};
-use super::{script, synchronize};
-
-/// What no file can say: a name, what runs it, what it is about. Files come after them.
-type Code = (&'static str, fn(u64) -> Outcome, &'static str);
-
-const CODE: [Code; 1] = [(
-    "kernel synchronize",
-    |_| synchronize::all(),
-    "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
-)];
 
 /// The file of this name, which is part of the program.
 fn file(name: &str, seed: u64) -> Part {
@@ -51,20 +42,8 @@ pub struct Part {
 
 /// Runs all experiments on so many threads, or as many as there is time for.
 pub fn run(seed: u64, jobs: usize, control: Control<'_>) -> Modelled {
-    let one = |at: usize| match CODE.get(at) {
-        None => file(script::BUILT_IN[at - CODE.len()].0, seed),
-        Some(&(name, run, what)) => Part {
-            name,
-            what,
-            outcome: run(seed),
-        },
-    };
-    Modelled::of(each(
-        CODE.len() + script::BUILT_IN.len(),
-        one,
-        jobs,
-        control,
-    ))
+    let one = |at: usize| file(script::BUILT_IN[at].0, seed);
+    Modelled::of(each(script::BUILT_IN.len(), one, jobs, control))
 }
 
 /// Runs these in the same way.
@@ -127,16 +106,6 @@ impl Modelled {
     /// Every published table that has the model's beside it.
     pub fn listings(&self) -> impl Iterator<Item = &Listing> {
         self.parts.iter().flat_map(|it| &it.outcome.listings)
-    }
-
-    /// Figures that are not near enough.
-    pub fn missed(&self) -> impl Iterator<Item = &Comparison> {
-        self.comparisons().filter(|it| it.holds() == Some(false))
-    }
-
-    /// Sentences that the model contradicts.
-    pub fn untrue(&self) -> impl Iterator<Item = &Shown> {
-        self.shown().filter(|it| it.holds() == Some(false))
     }
 }
 
@@ -225,8 +194,8 @@ mod tests {
         // What the model is known not to reach, and `docs/model.md` says so: nothing else may join it unseen.
         // Published figures and sentences have their reasons in the data (`astray`).
         let missed: Vec<(&str, &str)> = modelled
-            .missed()
-            .filter(|it| it.source != Source::Published)
+            .comparisons()
+            .filter(|it| it.holds() == Some(false) && it.source != Source::Published)
             .map(|it| (it.case.as_str(), it.metric))
             .collect();
         let known = [

@@ -1,5 +1,4 @@
-//! Real figures: what was measured on a kernel for this project (`data/kernel-measurements.json`), and what
-//! others have published (`data/published-figures.json`), as far as experiments need them.
+//! Figures that others have published (`data/published-figures.json`), as far as experiments need them.
 
 use std::collections::BTreeMap;
 
@@ -7,41 +6,7 @@ use serde::Deserialize;
 
 use super::parse;
 
-const MEASUREMENTS: &str = include_str!("../../../../data/kernel-measurements.json");
 const PUBLISHED: &str = include_str!("../../../../data/published-figures.json");
-
-#[derive(Deserialize)]
-struct MeasurementFile {
-    synchronize: BTreeMap<String, Measured>,
-}
-
-/// `synchronize_rcu` on one machine.
-#[derive(Deserialize)]
-pub(super) struct Measured {
-    pub cpus: u32,
-    pub idle: String,
-    pub nocbs: bool,
-    pub results: Vec<Measurement>,
-}
-
-/// With one set of parameters.
-#[derive(Deserialize)]
-pub(super) struct Measurement {
-    pub label: String,
-    pub mean_ms: f64,
-    pub p50_ms: f64,
-}
-
-pub(super) struct Measurements {
-    pub synchronize: Vec<Measured>,
-}
-
-pub(super) fn measurements() -> Measurements {
-    let file: MeasurementFile = parse(MEASUREMENTS);
-    Measurements {
-        synchronize: file.synchronize.into_values().collect(),
-    }
-}
 
 /// The file of published figures.
 #[derive(Deserialize)]

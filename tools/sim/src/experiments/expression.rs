@@ -4,9 +4,10 @@
 //! A is missing); `min`, `max`, `median` and `sum` of all values in brackets, or, as in `max6`, of six at a
 //! time; `A > B`: 1 or 0 for each value of A. A figure with several values counts with their mean.
 
-use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _};
 
 use super::{mean, median};
+use crate::text::file::Text;
 
 /// An expression.
 #[derive(Clone, Debug)]
@@ -205,27 +206,11 @@ impl Parser<'_> {
 
 impl<'de> Deserialize<'de> for Expression {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Expression;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a number or an expression such as \"a.calls / b.calls\"")
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, it: i64) -> Result<Expression, E> {
-                Ok(Expression::Number(it as f64))
-            }
-
-            fn visit_f64<E: serde::de::Error>(self, it: f64) -> Result<Expression, E> {
-                Ok(Expression::Number(it))
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Expression, E> {
-                Expression::read(text).map_err(E::custom)
-            }
+        let Text(given) = Text::deserialize(from)?;
+        match given.parse::<f64>().ok().filter(|it| it.is_finite()) {
+            Some(number) => Ok(Expression::Number(number)),
+            None => Expression::read(&given).map_err(D::Error::custom),
         }
-        from.deserialize_any(Either)
     }
 }
 

@@ -7,8 +7,6 @@
 
 use serde::Deserialize;
 
-use crate::record::stats::Stats;
-
 mod catalogue;
 mod claims;
 mod data;
@@ -19,7 +17,6 @@ mod run;
 mod script;
 pub mod show;
 mod sources;
-pub mod synchronize;
 
 pub(crate) use crate::base::mean::{mean, median};
 
@@ -87,54 +84,6 @@ pub struct Comparison {
     pub basis: Basis,
 }
 
-/// What comparisons of an experiment have in common.
-#[derive(Clone, Copy, Debug)]
-struct Judged {
-    experiment: &'static str,
-    source: Source,
-    /// How far the model may be off, as a share of the real figure.
-    allowed: f64,
-    basis: Basis,
-}
-
-impl Judged {
-    /// Of a kernel that was measured for this project.
-    const fn kernel(experiment: &'static str, allowed: f64, basis: Basis) -> Judged {
-        Judged {
-            experiment,
-            source: Source::Kernel,
-            allowed,
-            basis,
-        }
-    }
-}
-
-/// A latency in milliseconds.
-const LATENCY_MS: claims::Named = ("latency_ms", "ms");
-
-impl Outcome {
-    /// Puts the model's figure beside the real one.
-    fn compare(
-        &mut self,
-        by: Judged,
-        case: impl Into<String>,
-        (metric, unit): claims::Named,
-        [real, model]: [f64; 2],
-    ) {
-        self.comparisons.push(Comparison {
-            experiment: by.experiment,
-            case: case.into(),
-            metric,
-            unit,
-            source: by.source,
-            real,
-            model,
-            allowed: by.allowed,
-            basis: by.basis,
-        });
-    }
-}
-
 impl Comparison {
     /// The model's figure over the real one; 1 where both are nothing.
     pub fn ratio(&self) -> f64 {
@@ -176,34 +125,6 @@ pub struct Outcome {
     pub listings: Vec<Listing>,
     /// What was assumed, and what else has to be known.
     pub notes: Vec<String>,
-    /// Where the package was, case by case, if the experiment has idle states.
-    pub states: Vec<States>,
-}
-
-/// Where the package was in one case, and what that took.
-#[derive(Clone, Debug, PartialEq)]
-pub struct States {
-    /// The case, in words.
-    pub case: String,
-    /// Each state, and the share of the time in it in per cent.
-    pub package: Vec<(String, f64)>,
-    /// A profile's name, whether anything in it was fitted, and watts, at least and at most.
-    pub power: Option<(String, bool, f64, f64)>,
-}
-
-/// Where the package was; none of a machine without idle states.
-fn states(case: String, stats: &Stats) -> Option<States> {
-    let it = stats.idled.as_ref()?;
-    let share = |ns: u64| 100.0 * ns as f64 / it.ns as f64;
-    let package = it.package.iter();
-    Some(States {
-        case,
-        package: package.map(|it| (it.name.clone(), share(it.ns))).collect(),
-        power: it.energy.as_ref().map(|it| {
-            let (low, high) = it.watts();
-            (it.profile.clone(), it.fitted, low, high)
-        }),
-    })
 }
 
 pub(crate) fn parse<T: for<'a> Deserialize<'a>>(text: &'static str) -> T {

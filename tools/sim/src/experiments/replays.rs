@@ -4,6 +4,10 @@
 //! threads; otherwise it is what every thread but RCU's did, as for `whatif`. The kernel's own figures of the
 //! same seconds are compared with the model's, or those of another trace, which was recorded with a change.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use quiescent_trace::{Figures, Options as Known, Window, from_read, open};
 
 use crate::base::error::{Error, nearest};
@@ -39,12 +43,22 @@ fn read(name: &str, window: Option<Window>) -> Result<Trace, Error> {
     trace.map_err(|why| Error::Machine(why.to_string()))
 }
 
+/// Traces that a file names: each is read once.
+pub(super) type Traces = RefCell<BTreeMap<String, Arc<Trace>>>;
+
+fn once(name: &str, traces: &Traces) -> Result<Arc<Trace>, Error> {
+    let known = traces.borrow().get(name).cloned();
+    known
+        .map_or_else(|| read(name, None).map(Arc::new), Ok)
+        .inspect(|it| drop(traces.borrow_mut().insert(name.into(), Arc::clone(it))))
+}
+
 /// A replay as its file describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
-    trace: Trace,
+    trace: Arc<Trace>,
     /// The trace with the real figures.
-    real: Trace,
+    real: Arc<Trace>,
     /// Other work of such a machine, if the replay is fed with callbacks alone.
     callbacks: Option<Background>,
     options: Options,
@@ -52,7 +66,7 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Of the trace of this name: settings, and what only a replay takes.
-    pub fn of(name: &str, given: &[(&str, &str)]) -> Result<Replay, Error> {
+    pub fn of(name: &str, given: &[(&str, &str)], traces: &Traces) -> Result<Replay, Error> {
         let (mut sets, mut real, mut like, mut idle) = (Vec::new(), name, None, None);
         for &(key, value) in given {
             match (key, value) {
@@ -71,15 +85,15 @@ impl Replay {
                 }
             }
         }
-        let mut trace = read(name, None)?;
+        let mut trace = once(name, traces)?;
         let window = trace.recorded.window;
-        let (other, mut real) = (real, read(real, None)?);
+        let (other, mut real) = (real, once(real, traces)?);
         let start_ns = real.recorded.window.start_ns;
         match like {
             // Of the other trace as much as this one has: slow timers go off in a few seconds only.
             Some("length") => {
                 let end_ns = start_ns + (window.end_ns - window.start_ns);
-                real = read(other, Some(Window { start_ns, end_ns }))?;
+                real = Arc::new(read(other, Some(Window { start_ns, end_ns }))?);
             }
             // RCU's threads where they are in the other trace, at times from the beginning of the window on.
             Some(_) => {
@@ -87,13 +101,13 @@ impl Replay {
                 for it in places.values_mut().flatten() {
                     it.time_ns = (it.time_ns + window.start_ns).saturating_sub(start_ns);
                 }
-                trace.recorded.placements = places;
+                Arc::make_mut(&mut trace).recorded.placements = places;
             }
             None => {}
         }
         let background = |name| match name {
             "" => Ok(Background::default()),
-            name => read(name, None).map(|it| Background::of(&it.figures)),
+            name => once(name, traces).map(|it| Background::of(&it.figures)),
         };
         let callbacks = idle.map(background).transpose()?;
         let mut options = match callbacks {
@@ -154,10 +168,10 @@ mod tests {
             ("smp", "serial"),
             ("jiffies_till_first_fqs", "3"),
         ];
-        let it = Replay::of(name, &[&known, sets].concat()).unwrap();
+        let it = Replay::of(name, &[&known, sets].concat(), &Traces::default()).unwrap();
         let mut machine = replay::machine(&it.trace.recorded, it.options);
         machine.run(it.trace.recorded.window.end_ns);
-        (it.real.figures, machine.stats())
+        (it.real.figures.clone(), machine.stats())
     }
 
     /// By the start of each grace period, the CPUs that its first scan left. Who is waited for is read off

@@ -35,7 +35,7 @@ pub(super) struct Load {
 #[derive(Default)]
 pub(super) struct Run {
     pub figures: Vec<Figure>,
-    pub stats: Vec<Stats>,
+    stats: Vec<Stats>,
     /// Of a replay: the real figures, and the model's.
     pub pairs: Vec<Pair>,
     parameters: Vec<(String, String)>,
@@ -185,7 +185,7 @@ fn calls(machine: &Machine, stats: &Stats, add: &mut impl FnMut(&'static str, Va
         times += later.len();
     }
     add("flush_every_s", vec![time as f64 / 1e9 / times as f64]);
-    let mut read = join(&machine.kept()).calls;
+    let mut read = join(&machine.kept());
     read.retain(|it| stats.counts(it.entered));
     if !read.is_empty() {
         add("joined_pct", vec![joined_pct(&stats.syscalls, &read)]);

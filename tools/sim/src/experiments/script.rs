@@ -13,9 +13,9 @@ use toml::Spanned;
 
 use super::claims::{Bound, Shown};
 use super::expression::{self, Expression, Reference, Sentence, Values};
-use super::replays::Replay;
+use super::replays::{Replay, Traces};
 use super::run::{self, Load, Planned, Run};
-use super::{Basis, Judged, Line, Listing, Outcome, Part, Source, data, states};
+use super::{Basis, Comparison, Line, Listing, Outcome, Part, Source, data};
 use crate::base::error::{Error, nearest};
 use crate::kernel::machine::Machine;
 use crate::load::settings;
@@ -26,11 +26,11 @@ use crate::text::values::time;
 /// The files that are part of the program.
 pub(super) const BUILT_IN: BuiltIn = built_in! {
     "experiments":
-    "kernel-callbacks" "whatif-as-recorded" "whatif" "early-qs-v2" "early-qs-rfc" "accelerate"
-    "tab-switch" "bridge" "cpu-overhead" "fast-no-hz" "boot-selinux" "ftrace-start-stop" "percpu-ref"
-    "memory-pressure" "lazy-side-effects" "real-time" "nohz-full" "flood" "local-video" "lazy-power"
-    "jiffies-power" "display-pipeline" "home-screen-swipe" "chromeos-idle" "android-static-image"
-    "android-batches"
+    "kernel-synchronize" "kernel-callbacks" "whatif-as-recorded" "whatif" "early-qs-v2" "early-qs-rfc"
+    "accelerate" "tab-switch" "bridge" "cpu-overhead" "fast-no-hz" "boot-selinux" "ftrace-start-stop"
+    "percpu-ref" "memory-pressure" "lazy-side-effects" "real-time" "nohz-full" "flood" "local-video"
+    "lazy-power" "jiffies-power" "display-pipeline" "home-screen-swipe" "chromeos-idle"
+    "android-static-image" "android-batches"
 };
 
 /// Runs of a variant, at most.
@@ -67,9 +67,6 @@ struct Contents {
     figure: Vec<Spanned<Entry>>,
     #[serde(default)]
     notes: Vec<Spanned<Sentence>>,
-    /// Runs whose idle states are shown: case and run.
-    #[serde(default)]
-    states: Vec<Spanned<Case>>,
     /// Tables of functions or threads.
     #[serde(default)]
     listing: Vec<Spanned<Lines>>,
@@ -152,8 +149,8 @@ impl Entry {
             () if bound != self.says.is_some() => {
                 Some("a claim has `says`, and `at_least` or `at_most` or both")
             }
-            () if self.measured.is_some() && self.real.is_some() => {
-                Some("give `measured` or `real`")
+            () if self.measured.is_some() && (self.real.is_some() || self.each.is_empty()) => {
+                Some("`measured` goes with `each`, and without `real`")
             }
             () if (self.real.is_some() || self.measured.is_some()) != self.within.is_some() => {
                 Some("`real` and `within`, such as 0.15, go together")
@@ -239,6 +236,7 @@ impl Script {
             let why = format!("`seeds = {}`: give 1 to {MOST_SEEDS}", seeds.get_ref());
             return Err(file.wrong(seeds.span().start, why));
         }
+        let traces = Traces::default();
         let plan = |(name, sets): (&Spanned<String>, &Spanned<String>)| {
             let wrong = |why: String| file.wrong(sets.span().start, why);
             let sets = Sentence::read(sets.get_ref()).map_err(wrong)?;
@@ -250,7 +248,7 @@ impl Script {
                 ));
             }
             let each = 0..if vary { *seeds.get_ref() } else { 1 };
-            let plans = each.map(|n| contents.plan(&sets.text(&|_| vec![n as f64])));
+            let plans = each.map(|n| contents.plan(&sets.text(&|_| vec![n as f64]), &traces));
             let plans = plans.collect::<Result<_, Error>>();
             let plans: Vec<Planned> = plans.map_err(|why| wrong(why.to_string()))?;
             Ok((name.get_ref().clone(), plans))
@@ -277,9 +275,6 @@ impl Script {
     /// Looks for runs and published figures that are not there.
     fn check(&self) -> Result<(), Error> {
         let no = |at: usize, why: &str| Err(self.wrong(at, why.into()));
-        for it in &self.contents.states {
-            self.known(it.span().start, &it.get_ref().1)?;
-        }
         for it in &self.contents.listing {
             self.known(it.span().start, &it.get_ref().run)?;
             if it.get_ref().columns.is_empty() {
@@ -287,7 +282,7 @@ impl Script {
             }
         }
         for it in &self.contents.notes {
-            placed(it).try_for_each(|(at, it)| self.refers(at, it, false))?;
+            placed(it).try_for_each(|(at, it)| self.refers(at, it, ""))?;
         }
         for entry in &self.contents.figure {
             let (at, it) = (entry.span().start, entry.get_ref());
@@ -297,19 +292,29 @@ impl Script {
             for case in &it.each {
                 self.known(case.span().start, &case.get_ref().1)?;
             }
-            let each = !it.each.is_empty();
-            it.expressions()
-                .try_for_each(|(at, it)| self.refers(at, it, each))?;
+            for case in self.cases(it) {
+                it.expressions()
+                    .try_for_each(|(at, it)| self.refers(at, it, &case.1))?;
+            }
         }
         Ok(())
     }
 
-    /// Does a file's expression name what is there?
-    fn refers(&self, at: usize, it: &Expression, each: bool) -> Result<(), Error> {
+    /// The cases of an entry, and the run that is `it` there, if there is one.
+    fn cases(&self, entry: &Entry) -> Vec<Case> {
+        if entry.each.is_empty() {
+            let name = entry.case.clone().unwrap_or_else(|| self.name.into());
+            return vec![(name, String::new())];
+        }
+        entry.each.iter().map(|it| it.get_ref().clone()).collect()
+    }
+
+    /// Does a file's expression name what is there, where `case` is the run that is `it`?
+    fn refers(&self, at: usize, it: &Expression, case: &str) -> Result<(), Error> {
         for (it, may) in it.figures() {
             match &*it.run {
-                "it" if each => {}
-                "published" if may || !self.published(it).is_empty() => {}
+                "it" if !case.is_empty() => {}
+                "published" if may || !self.published(it, case).is_empty() => {}
                 "published" => {
                     let why = format!("`published.{}`: no such figure is published", it.metric);
                     return Err(self.wrong(at, why + "; give it in [published]"));
@@ -333,9 +338,10 @@ impl Script {
         self.file.wrong(at, why)
     }
 
-    fn published(&self, it: &Reference) -> Values {
+    fn published(&self, it: &Reference, case: &str) -> Values {
         let path: Vec<&str> = it.metric.split('.').collect();
-        let about = (!it.about.is_empty()).then_some(&*it.about);
+        let about = if it.about == "it" { case } else { &*it.about };
+        let about = (!about.is_empty()).then_some(about);
         published(&self.published, &[&path[..], about.as_slice()].concat())
     }
 
@@ -361,7 +367,7 @@ impl Script {
         let runs: BTreeMap<&str, Run> = runs.collect();
         let mut outcome = Outcome::default();
         for entry in &self.contents.figure {
-            self.entry(entry.get_ref(), &runs, &mut outcome)?;
+            self.entry(entry, &runs, &mut outcome)?;
         }
         let listings = self.contents.listing.iter();
         let listing = |it: &Spanned<Lines>| self.listing(it.get_ref(), &runs[&*it.get_ref().run]);
@@ -370,15 +376,6 @@ impl Script {
         for it in &self.contents.notes {
             placed(it).try_for_each(|(at, it)| self.has(at, it, &runs, ""))?;
             outcome.notes.push(it.get_ref().text(&of));
-        }
-        for it in &self.contents.states {
-            let (case, run) = it.get_ref();
-            let stats = runs[&**run].stats.first();
-            let Some(found) = stats.and_then(|it| states(case.clone(), it)) else {
-                let why = format!("`{run}` has no idle states; set idle_table");
-                return Err(self.wrong(it.span().start, why));
-            };
-            outcome.states.push(found);
         }
         outcome.notes.extend(self.assumed()?);
         Ok(outcome)
@@ -454,33 +451,38 @@ impl Script {
     /// Adds what an entry asks for.
     fn entry(
         &self,
-        entry: &Entry,
+        entry: &Spanned<Entry>,
         runs: &BTreeMap<&str, Run>,
         outcome: &mut Outcome,
     ) -> Result<(), Error> {
-        let name = || entry.case.clone().unwrap_or_else(|| self.name.into());
-        let once = [(name(), String::new())];
-        let each = entry.each.iter().map(|it| it.get_ref());
-        let cases: Vec<&Case> = match entry.each.is_empty() {
-            true => once.iter().collect(),
-            false => each.collect(),
-        };
-        for (case, it) in cases {
+        let (at, entry) = (entry.span().start, entry.get_ref());
+        for (case, it) in &self.cases(entry) {
             entry
                 .expressions()
                 .try_for_each(|(at, expression)| self.has(at, expression, runs, it))?;
             let of = |figure: &Reference| self.values(runs, it, figure);
             let value = |it: &Spanned<Expression>| it.get_ref().value(&of);
-            let by = entry.within.as_ref().map(|within| Judged {
+            let within = entry.within.as_ref().map(value);
+            let compare = |(metric, unit), real, model| Comparison {
                 experiment: self.name,
+                case: case.clone(),
+                metric,
+                unit,
                 source: entry.source,
-                allowed: value(within),
+                real,
+                model,
+                allowed: within.unwrap_or(f64::NAN),
                 basis: entry.basis,
-            });
-            if let (Some(by), Some(metric)) = (by, &entry.measured) {
-                let all = runs.get(&**it).into_iter().flat_map(|it| &it.pairs);
-                for &(name, unit, real, model) in all.filter(|it| metric == "*" || metric == it.0) {
-                    outcome.compare(by, &**case, (name, unit), [real, model]);
+            };
+            if let Some(metric) = &entry.measured {
+                let pairs = runs[&**it].pairs.iter();
+                let those = pairs.filter(|it| metric == "*" || metric == it.0);
+                let compared = those.map(|it| compare((it.0, it.1), it.2, it.3));
+                let before = outcome.comparisons.len();
+                outcome.comparisons.extend(compared);
+                if outcome.comparisons.len() == before {
+                    let why = format!("`measured = {metric}`: `{it}` is no replay that has it");
+                    return Err(self.wrong(at, why));
                 }
             }
             if let (Some((name, unit)), Some(is)) = (&entry.what, &entry.is) {
@@ -491,11 +493,9 @@ impl Script {
                     [Some(least), None] => Some(Bound::AtLeast(least)),
                     [None, most] => most.map(Bound::AtMost),
                 };
-                match (&entry.real, by, bound, &entry.says) {
-                    (Some(real), Some(by), ..) => {
-                        outcome.compare(by, &**case, named, [value(real), is]);
-                    }
-                    (.., Some(bound), Some(says)) => {
+                match (&entry.real, bound, &entry.says) {
+                    (Some(real), ..) => outcome.comparisons.push(compare(named, value(real), is)),
+                    (_, Some(bound), Some(says)) => {
                         let says = kept(says);
                         outcome
                             .shown
@@ -517,7 +517,7 @@ impl Script {
     /// The values of a figure, where `it` is this run.
     fn values(&self, runs: &BTreeMap<&str, Run>, it: &str, figure: &Reference) -> Values {
         match &*figure.run {
-            "published" => self.published(figure),
+            "published" => self.published(figure, it),
             "it" => runs[it].values(&figure.metric, &figure.about),
             run => runs[run].values(&figure.metric, &figure.about),
         }
@@ -554,7 +554,7 @@ impl Script {
 
 impl Contents {
     /// The plan of a run: settings and parameters, and what only files may say.
-    fn plan(&self, sets: &str) -> Result<Planned, Error> {
+    fn plan(&self, sets: &str, traces: &Traces) -> Result<Planned, Error> {
         let (mut workload, mut all) = (self.workload.as_deref(), Vec::new());
         let (mut warm_up, mut length, mut counted, mut keep) = (None, None, None, None);
         let mut replay = None;
@@ -585,7 +585,7 @@ impl Contents {
             }
         }
         if let Some(trace) = replay {
-            return Ok(Planned::Replay(Box::new(Replay::of(trace, &all)?)));
+            return Ok(Planned::Replay(Box::new(Replay::of(trace, &all, traces)?)));
         }
         let none = || Error::Machine("give `workload = \"NAME\"`, or workload=NAME here".into());
         let mut plan = Workload::named(workload.ok_or_else(none)?)?.plan(&all)?;

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use crate::base::described;
+
 pub(crate) mod governor;
 pub(crate) mod package;
 pub mod power;
@@ -14,30 +16,20 @@ pub use power::Profile;
 pub use shown::{Blocked, By, EDGES, Energy, Idled, Period, Residency};
 pub use table::{AWAKE, BUSY, CpuKind, IdleState, PackageState, Table};
 
-/// What a machine's idle states are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setup {
-    /// The table; none: a CPU that halts is in no state, and wakes at once.
-    pub table: Option<Arc<Table>>,
-    /// The governor that chooses among its states.
-    pub governor: Governor,
-    /// The longest exit that is allowed, in nanoseconds.
-    pub latency_limit: Option<u64>,
-    /// The deepest state of the package that devices allow.
-    pub package_limit: Option<String>,
-    /// What states cost.
-    pub power: Option<Arc<Profile>>,
-}
-
-impl Setup {
-    /// No idle states.
-    pub const fn none() -> Setup {
-        Setup {
-            table: None,
-            governor: Governor::Menu,
-            latency_limit: None,
-            package_limit: None,
-            power: None,
-        }
+described! {
+    /// What a machine's idle states are.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Setup {
+        /// Idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them,
+        /// with what each assumes).
+        pub table: Option<Arc<Table>> = None,
+        /// Who chooses among a CPU's idle states, and whether its tick goes on.
+        pub governor: Governor = Governor::Menu,
+        /// No idle state is chosen that takes longer to leave (PM QoS).
+        pub latency_limit: Option<u64> = None,
+        /// The deepest state of the package that devices allow, such as a screen that is on.
+        pub package_limit: Option<String> = None,
+        /// What states cost: a profile of power (data/power has them, with what each assumes).
+        pub power: Option<Arc<Profile>> = None,
     }
 }

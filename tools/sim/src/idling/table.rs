@@ -59,23 +59,9 @@ struct Sheet {
     #[serde(default)]
     kind: Vec<Spanned<CpuKind>>,
     #[serde(default)]
-    state: Vec<Spanned<StateOfKind>>,
+    state: Vec<Spanned<IdleState>>,
     #[serde(default)]
     package: Vec<Spanned<PackageState>>,
-}
-
-/// A state of the CPUs of a kind.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StateOfKind {
-    #[serde(default)]
-    kind: String,
-    name: String,
-    #[serde(default, deserialize_with = "nanoseconds")]
-    exit: u64,
-    #[serde(default, deserialize_with = "nanoseconds")]
-    target: u64,
-    package: Option<String>,
 }
 
 const fn one() -> u32 {
@@ -100,7 +86,7 @@ pub struct Table {
 }
 
 /// A kind of CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuKind {
     /// Its name; empty if there is one kind only.
@@ -117,15 +103,24 @@ pub struct CpuKind {
 }
 
 /// An idle state of a CPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IdleState {
+    /// The kind of CPU that has it.
+    #[serde(default)]
+    pub kind: String,
     /// Its name.
     pub name: String,
     /// How long it takes to leave, in nanoseconds.
+    #[serde(default, deserialize_with = "nanoseconds")]
     pub exit: u64,
     /// From which idle time on it is worth it, in nanoseconds.
+    #[serde(default, deserialize_with = "nanoseconds")]
     pub target: u64,
-    /// How deep the package may go: 0 is [`AWAKE`], 1 the first of [`Table::package`].
+    /// The deepest state of the package that it allows.
+    package: Option<String>,
+    /// How deep that is: 0 is [`AWAKE`], 1 the first of [`Table::package`].
+    #[serde(skip)]
     pub allows: usize,
 }
 
@@ -268,41 +263,33 @@ fn kinds(file: &File, sheet: &Sheet, package: &[PackageState]) -> Result<Vec<Cpu
         all.push(kind);
     }
     if all.is_empty() {
+        let (count, threads) = (1, 1);
         all.push(CpuKind {
-            name: String::new(),
-            count: 1,
-            threads: 1,
-            states: Vec::new(),
+            count,
+            threads,
+            ..CpuKind::default()
         });
     }
     for it in &sheet.state {
         let wrong = |why: String| file.wrong(it.span().start, why);
-        let it = it.get_ref();
+        let mut it = it.get_ref().clone();
         let Some(kind) = all.iter_mut().find(|known| known.name == it.kind) else {
             let why = format!("`kind = {}`: there is no [[kind]] of this name", it.kind);
             return Err(wrong(why));
         };
-        let allows = match &it.package {
-            None => 0,
-            Some(name) => {
-                let known = package.iter().position(|it| it.name == *name);
-                let why = || format!("`package = {name}`: there is no [[package]] of this name");
-                1 + known.ok_or_else(|| wrong(why()))?
-            }
-        };
+        if let Some(name) = &it.package {
+            let known = package.iter().position(|it| it.name == *name);
+            let why = || format!("`package = {name}`: there is no [[package]] of this name");
+            it.allows = 1 + known.ok_or_else(|| wrong(why()))?;
+        }
         if let Some(last) = kind.states.last()
-            && (last.exit > it.exit || last.target > it.target || last.allows > allows)
+            && (last.exit > it.exit || last.target > it.target || last.allows > it.allows)
         {
             let why =
                 "the deepest state comes last, with the longest exit, target and package state";
             return Err(wrong(why.into()));
         }
-        kind.states.push(IdleState {
-            name: it.name.clone(),
-            exit: it.exit,
-            target: it.target,
-            allows,
-        });
+        kind.states.push(it);
     }
     match all.iter().find(|it| it.states.is_empty()) {
         Some(kind) => Err(file.wrong(0, format!("no [[state]] is of the kind `{}`", kind.name))),

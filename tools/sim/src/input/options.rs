@@ -1,5 +1,6 @@
 //! The options of a machine: a kernel's command line and build, and the hardware.
 
+use crate::base::described;
 use crate::input::release::Release;
 use quiescent_kernel::exp::Expedite;
 use quiescent_kernel::fast_no_hz::IdleRule;
@@ -27,205 +28,155 @@ pub enum IdleLoop {
     Retain,
 }
 
-/// Costs of actions, in nanoseconds. Medians of the shared traces; hardly anything depends on them but the
-/// order of things within one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Costs {
-    /// From the beginning of a tick to its first soft interrupt.
-    pub tick: u64,
-    /// Another interrupt.
-    pub irq: u64,
-    /// The timer soft interrupt.
-    pub timers: u64,
-    /// The RCU soft interrupt, without callbacks.
-    pub softirq: u64,
-    /// A callback.
-    pub callback: u64,
-    /// A switch from a task, or from idle, to another.
-    pub switch: u64,
-    /// A pass of the idle loop.
-    pub idle: u64,
-    /// The same on top, where it looks whether the tick can stop.
-    pub tick_off: u64,
-    /// The grace-period thread, each time it is woken.
-    pub gp_thread: u64,
-    /// The same, for each CPU that a scan looks at.
-    pub scan: u64,
-    /// An offload group's thread: one check of all its members.
-    pub rcuog: u64,
-    /// A thread that invokes offloaded callbacks, without them.
-    pub rcuop: u64,
-    /// What a workload's task does between two sleeps.
-    pub work: u64,
-    /// How long an interrupt takes to reach another CPU, where they run in parallel.
-    pub ipi: u64,
-    /// A lock of offloaded callbacks that is free and was held here last, where CPUs run in parallel.
-    pub lock: u64,
-    /// A cache line that another CPU has changed last, where CPUs run in parallel.
-    pub line: u64,
-}
-
-impl Costs {
-    /// As the shared traces show them; the interrupt's 5 µs are an assumption. Locks and
-    /// lines are not in them, so they cost nothing here.
-    pub const fn traced() -> Costs {
-        Costs {
-            tick: 3000,
-            irq: 1000,
-            timers: 1000,
-            softirq: 3000,
-            callback: 700,
-            switch: 2000,
-            idle: 1000,
-            tick_off: 1000,
-            gp_thread: 6000,
-            scan: 700,
-            rcuog: 9000,
-            rcuop: 8000,
-            work: 20_000,
-            ipi: 5000,
-            lock: 0,
-            line: 0,
-        }
+described! {
+    /// Costs of actions, in nanoseconds. Medians of the shared traces; hardly anything depends on them but
+    /// the order of things within one instant.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Costs {
+        /// From the beginning of a tick to its first soft interrupt.
+        pub tick: u64 = 3000,
+        /// Another interrupt.
+        pub irq: u64 = 1000,
+        /// The timer soft interrupt.
+        pub timers: u64 = 1000,
+        /// The RCU soft interrupt, without callbacks.
+        pub softirq: u64 = 3000,
+        /// A callback.
+        pub callback: u64 = 700,
+        /// A context switch.
+        pub switch: u64 = 2000,
+        /// A pass of the idle loop.
+        pub idle: u64 = 1000,
+        /// On top, where it looks whether the tick can stop.
+        pub tick_off: u64 = 1000,
+        /// The grace-period thread, each time it is woken.
+        pub gp_thread: u64 = 6000,
+        /// The same, for each CPU that a scan looks at.
+        pub scan: u64 = 700,
+        /// An offload group's thread: one look at its members.
+        pub rcuog: u64 = 9000,
+        /// A thread that invokes offloaded callbacks, without them.
+        pub rcuop: u64 = 8000,
+        /// Work before the first callback of an arrival, where a workload does not say otherwise.
+        pub work: u64 = 20_000,
+        /// How long an interrupt takes to reach another CPU (smp=parallel).
+        pub ipi: u64 = 5000,
+        /// ASSUMED: a lock of offloaded callbacks, free (smp=parallel).
+        pub lock: u64 = 0,
+        /// ASSUMED: a cache line that another CPU has changed (smp=parallel).
+        pub line: u64 = 0,
     }
 }
 
-/// A machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The kernel's version, if one was named: what it decided has been set, and may have been set again.
-    pub kernel: Option<Release>,
-    /// CPUs.
-    pub cpus: u32,
-    /// Ticks a second.
-    pub hz: u32,
-    /// Do they run at the same time?
-    pub smp: Smp,
-    /// When an idle CPU's tick stops.
-    pub idle_loop: IdleLoop,
-    /// What an idle CPU does about callbacks: today's rule, or one of `RCU_FAST_NO_HZ`.
-    pub idle_rule: IdleRule,
-    /// A CPU whose tick runs takes the timers of CPUs whose ticks have stopped (since Linux 6.9). Otherwise
-    /// each CPU takes its own.
-    pub timer_migration: bool,
-    /// `nohz`: the tick of an idle CPU may stop. Otherwise every CPU ticks always.
-    pub nohz: bool,
-    /// `CONFIG_PREEMPT_RCU`: a task can be preempted in a section.
-    pub preempt: bool,
-    /// `rcu_strict_grace_period`: no grace period waits before its first scan, and all CPUs look at once.
-    pub strict: bool,
-    /// `blimit`: callbacks of a batch; the kernel's own number if none.
-    pub blimit: Option<u64>,
-    /// `qhimark`: so many callbacks more are a flood.
-    pub qhimark: Option<u64>,
-    /// `qlowmark`: a flood is over when so few are left.
-    pub qlowmark: Option<u64>,
-    /// The early report.
-    pub early_qs: EarlyQs,
-    /// Ticks before the first scan; the kernel's own number if none.
-    pub first_fqs: Option<u64>,
-    /// Ticks between later scans.
-    pub next_fqs: Option<u64>,
-    /// `rcu_normal_wake_from_gp`: the grace-period thread wakes waiters itself, without a callback.
-    pub wake_from_gp: bool,
-    /// So many of those waiters at once, and new ones wait for a callback until none is left.
-    pub wake_latch: Option<u32>,
-    /// `rcu_expedited`: every waiter gets an expedited grace period.
-    pub expedited: bool,
-    /// `rcu_normal`: no waiter does, not even on request.
-    pub normal: bool,
-    /// Stamping asks for a grace period only for what is new.
-    pub accelerate_only_new: bool,
-    /// `rcu_nocbs`: the CPUs whose callbacks are offloaded.
-    pub nocbs: Vec<CpuId>,
-    /// `rcu_nocb_poll`: offload groups' threads look every tick, and are not woken.
-    pub nocb_poll: bool,
-    /// The CPUs that RCU's threads run on; empty: any.
-    pub rcu_cpus: Vec<CpuId>,
-    /// `nohz_full`: CPUs that run without a tick while one task runs there. Their callbacks are offloaded.
-    pub nohz_full: Vec<CpuId>,
-    /// `nohz_full_patience_delay`: such a CPU in the kernel is left alone for so long, in milliseconds.
-    pub patience_ms: u64,
-    /// `rcutree.enable_rcu_lazy`.
-    pub lazy: bool,
-    /// The time that lazy callbacks wait at most, in milliseconds.
-    pub lazy_flush_ms: u64,
-    /// The rules for offloaded callbacks.
-    pub policy: Policy,
-    /// A CPU may change sides, offloaded or not, while it is online, as in Linux 5.12 to 6.11.
-    pub online_toggle: bool,
-    /// A flood of offloaded callbacks has rcuog woken a tick later, although it is awake (before Linux 7.0).
-    pub overload_wake: bool,
-    /// CPUs of a leaf.
-    pub leaf_fanout: u32,
-    /// Children of an inner node.
-    pub fanout: u32,
-    /// The costs of actions.
-    pub costs: Costs,
-    /// The jiffy counter at time 0.
-    pub jiffies: u64,
-    /// Where the grace-period thread starts.
-    pub gp_cpu: CpuId,
-    /// Nanoseconds between two moves of each of RCU's threads, on average: the scheduler's balancing has it
-    /// run on any CPU from its next wake-up on. None: a thread wakes up where it ran last.
-    pub moves: Option<u64>,
-    /// Of 1000 scans for which a CPU and its substitute tick at the same instant, so many find one of them in
-    /// its handler. 0 unless it is fitted.
-    pub frozen_permille: u32,
-    /// RCU's threads, and barriers, do their work step by step, so that whatever else the machine does comes
-    /// in between, if CPUs are parallel. For tests: no figure needs it, and costs are counted too often.
-    pub stepwise: bool,
-    /// Idle states, and what they cost.
-    pub idle: crate::idling::Setup,
-    /// The seed of all random choices.
-    pub seed: u64,
+described! {
+    /// A machine.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Options {
+        /// The kernel's version, if one was named: what it decided has been set, and may have been set again.
+        pub kernel: Option<Release> = None,
+        /// CPUs.
+        pub cpus: u32 = 8,
+        /// Ticks a second; the jiffy counter starts 300 seconds before it wraps at 32 bits, as a kernel's.
+        pub hz: u32 = 1000,
+        /// Do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the
+        /// shared traces.
+        pub smp: Smp = Smp::Parallel,
+        /// An idle CPU's tick stops at each idle entry, or when one more tick has arrived.
+        pub idle_loop: IdleLoop = IdleLoop::Classic,
+        /// An idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ).
+        pub idle_rule: IdleRule = IdleRule::Tick,
+        /// A CPU whose tick runs takes the timers of idle CPUs (since Linux 6.9); otherwise each takes its
+        /// own.
+        pub timer_migration: bool = true,
+        /// The tick of an idle CPU may stop (nohz=on); otherwise every CPU ticks always (nohz=off, or
+        /// HZ_PERIODIC).
+        pub nohz: bool = true,
+        /// A task can be preempted in a section; otherwise it runs to the section's end (PREEMPT_NONE).
+        pub preempt: bool = true,
+        /// No wait before the first scan, batches of 1000, and every CPU is interrupted as a grace period
+        /// begins and ends (a build option; the report of each section's end is left out).
+        pub strict: bool = false,
+        /// Callbacks that the soft interrupt invokes at a time.
+        pub blimit: Option<u64> = None,
+        /// So many callbacks more than at the last look are a flood: batches grow, the next scan comes at
+        /// once, and a bypass list is flushed.
+        pub qhimark: Option<u64> = None,
+        /// A flood is over when so few callbacks are left.
+        pub qlowmark: Option<u64> = None,
+        /// When the grace-period thread reports its own CPU: as others; at the first scan (the patch's first
+        /// version); at the end of initialisation (Linux 7.0: `rcu: Reduce synchronize_rcu() latency by
+        /// reporting GP kthread's CPU QS early`).
+        pub early_qs: EarlyQs = EarlyQs::Off,
+        /// Ticks from the start of a grace period to its first scan.
+        pub first_fqs: Option<u64> = None,
+        /// Ticks from one scan to the next.
+        pub next_fqs: Option<u64> = None,
+        /// Who calls synchronize_rcu is woken by the grace-period thread and not by a callback.
+        pub wake_from_gp: bool = false,
+        /// So many callers that wait to be woken so, and new ones wait for a callback until none is left
+        /// (Linux 7.2: 64).
+        pub wake_latch: Option<u32> = None,
+        /// Who calls synchronize_rcu gets an expedited grace period.
+        pub expedited: bool = false,
+        /// No grace period is expedited, not even where a caller asks for one.
+        pub normal: bool = false,
+        /// A callback list asks for a grace period only for what is new in it.
+        pub accelerate_only_new: bool = true,
+        /// CPUs whose callbacks are offloaded.
+        pub nocbs: Vec<CpuId> = Vec::new(),
+        /// Offload groups' threads look every tick and are never woken.
+        pub nocb_poll: bool = false,
+        /// CPUs that RCU's threads run on.
+        pub rcu_cpus: Vec<CpuId> = Vec::new(),
+        /// CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user
+        /// space there is quiescent.
+        pub nohz_full: Vec<CpuId> = Vec::new(),
+        /// A CPU of nohz_full that is in the kernel is left alone by its tick for so long.
+        pub patience_ms: u64 = 0,
+        /// Callbacks of plain call_rcu may be lazy (also `enable_rcu_lazy`).
+        pub lazy: bool = false,
+        /// Lazy callbacks wait so long at most.
+        pub lazy_flush_ms: u64 = 10_000,
+        /// Whose rules offloaded and lazy callbacks follow.
+        pub policy: Policy = Policy::Kernel612,
+        /// A CPU may be offloaded, and taken back, while it is online (Linux 5.12 to 6.11).
+        pub online_toggle: bool = false,
+        /// A flood of offloaded callbacks has rcuog woken a tick later, although it does not rest (before
+        /// Linux 7.0).
+        pub overload_wake: bool = true,
+        /// CPUs of a leaf of the tree.
+        pub leaf_fanout: u32 = 16,
+        /// Children of an inner node of the tree.
+        pub fanout: u32 = 64,
+        /// The costs of actions.
+        pub costs: Costs = Costs::defaults(),
+        /// The jiffy counter at time 0 (waits are jiffies_till_first_fqs and jiffies_till_next_fqs).
+        pub jiffies: u64 = 0,
+        /// Where the grace-period thread and the offload groups' threads start.
+        pub gp_cpu: CpuId = 0,
+        /// The scheduler moves each of RCU's threads to any CPU so often, on average.
+        pub moves: Option<u64> = None,
+        /// FITTED: so many of 1000 times that two idle CPUs tick at one instant, a scan finds one of them in
+        /// its handler (smp=serial).
+        pub frozen_permille: u32 = 0,
+        /// FOR TESTS: RCU's threads do their work step by step, others in between; costs are counted too
+        /// often.
+        pub stepwise: bool = false,
+        /// Idle states, and what they cost.
+        pub idle: crate::idling::Setup = crate::idling::Setup::defaults(),
+        /// Of everything that is chosen by chance.
+        pub seed: u64 = 1,
+    }
 }
 
 impl Options {
     /// Linux 6.12 with its defaults, on `cpus` CPUs at `hz` ticks a second.
     pub fn kernel_6_12(cpus: u32, hz: u32) -> Options {
         Options {
-            kernel: None,
             cpus,
             hz,
-            smp: Smp::Parallel,
-            idle_loop: IdleLoop::Classic,
-            idle_rule: IdleRule::Tick,
-            timer_migration: true,
-            nohz: true,
-            preempt: true,
-            strict: false,
-            blimit: None,
-            qhimark: None,
-            qlowmark: None,
-            early_qs: EarlyQs::Off,
-            first_fqs: None,
-            next_fqs: None,
-            wake_from_gp: false,
-            wake_latch: None,
-            expedited: false,
-            normal: false,
-            accelerate_only_new: true,
-            nocbs: Vec::new(),
-            nocb_poll: false,
-            rcu_cpus: Vec::new(),
-            nohz_full: Vec::new(),
-            patience_ms: 0,
-            lazy: false,
-            lazy_flush_ms: 10_000,
-            policy: Policy::Kernel612,
-            online_toggle: false,
-            overload_wake: true,
-            leaf_fanout: 16,
-            fanout: 64,
-            costs: Costs::traced(),
             jiffies: u64::from(u32::MAX) + 1 - 300 * u64::from(hz),
-            gp_cpu: 0,
-            moves: None,
-            frozen_permille: 0,
-            stepwise: false,
-            idle: crate::idling::Setup::none(),
-            seed: 1,
+            ..Options::defaults()
         }
     }
 

@@ -35,8 +35,17 @@ enum Step {
     Sleep(Time, u64),
     /// It sleeps, if the time is not 0.
     Rest(Time),
-    /// It sleeps until the next arrival is due.
-    Due(Arrivals),
+    /// It sleeps until the next arrival at a rate is due: what the steps between them take does not change
+    /// it.
+    Due {
+        every: Time,
+        /// From this time on there are none.
+        stop: u64,
+        /// The first is due one interval after the task's start, and all are made up for; otherwise the first
+        /// is due one interval after the machine's, and those that are late by more than a second are left
+        /// out.
+        frames: bool,
+    },
     /// It queues this one of its callbacks.
     Call(usize),
     /// It queues it, and waits for it.
@@ -57,24 +66,13 @@ enum Step {
     },
 }
 
-/// Arrivals at a rate: what the steps between them take does not change it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Arrivals {
-    every: Time,
-    /// From this time on there are none.
-    stop: u64,
-    /// The first is due one interval after the task's start, and all are made up for; otherwise the first is
-    /// due one interval after the machine's, and those that are late by more than a second are left out.
-    frames: bool,
-}
-
 /// Arrivals that could not be served are made up for, but not those of more than a second.
 const BACKLOG: u64 = 1_000_000_000;
 
 /// The first descriptor that is not standard input, output or error.
 const FIRST: u64 = 3;
 
-/// A task that does one step after the other.
+/// A task that does one step after the other; without steps it is over.
 ///
 /// ```
 /// use quiescent_sim::{Op, Steps, Time, Work};
@@ -84,7 +82,8 @@ const FIRST: u64 = 3;
 /// let once = [Op::Compute(5), Op::Synchronize];
 /// assert_eq!((&done[..2], &done[2..4], &done[4]), (&once[..], &once[..], &Op::Exit));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct Steps {
     list: Arc<Vec<Step>>,
     counters: Vec<u64>,
@@ -96,21 +95,6 @@ pub struct Steps {
     at: usize,
     /// When the arrival under way was due.
     due: u64,
-}
-
-impl Default for Steps {
-    /// A task that is over.
-    fn default() -> Steps {
-        Steps {
-            list: Arc::default(),
-            counters: Vec::new(),
-            callbacks: Vec::new(),
-            cpus: Arc::default(),
-            chance: Chance::new(0),
-            at: 0,
-            due: 0,
-        }
-    }
 }
 
 impl Steps {
@@ -129,19 +113,16 @@ impl Steps {
     }
 
     /// Then it does this.
-    #[must_use]
     pub fn op(self, op: Op) -> Steps {
         self.step(Step::Do(op))
     }
 
     /// Then it computes, for a nanosecond at least.
-    #[must_use]
     pub fn run(self, time: Time) -> Steps {
         self.step(Step::Run(time))
     }
 
     /// Then it is in the kernel for so many nanoseconds, if that is not 0.
-    #[must_use]
     pub fn kernel(self, ns: u64) -> Steps {
         match ns {
             0 => self,
@@ -150,67 +131,52 @@ impl Steps {
     }
 
     /// Then it sleeps; for 0 nanoseconds as well.
-    #[must_use]
     pub fn sleep(self, time: Time) -> Steps {
         self.step(Step::Sleep(time, 0))
     }
 
     /// Then it sleeps for a nanosecond at least.
-    #[must_use]
     pub fn pause(self, time: Time) -> Steps {
         self.step(Step::Sleep(time, 1))
     }
 
     /// Then it sleeps, if the time that is drawn is not 0.
-    #[must_use]
     pub fn rest(self, time: Time) -> Steps {
         self.step(Step::Rest(time))
     }
 
     /// Then it sleeps until the next arrival is due; it is over at the time `stop`.
-    #[must_use]
     pub fn due(self, every: Time, stop: u64) -> Steps {
-        let frames = false;
-        self.step(Step::Due(Arrivals {
-            every,
-            stop,
-            frames,
-        }))
+        self.arrivals(every, stop, false)
     }
 
-    /// The same, from its own start on, however late it is.
-    #[must_use]
-    pub fn frame(self, every: Time, stop: u64) -> Steps {
-        let frames = true;
-        self.step(Step::Due(Arrivals {
+    /// The same, from its own start on if these are frames, however late it is.
+    pub(crate) fn arrivals(self, every: Time, stop: u64, frames: bool) -> Steps {
+        self.step(Step::Due {
             every,
             stop,
             frames,
-        }))
+        })
     }
 
     /// Then it queues the callback of this number.
-    #[must_use]
     pub fn call(self, callback: usize) -> Steps {
         self.step(Step::Call(callback))
     }
 
     /// Then it queues it, and waits for it.
-    #[must_use]
     pub fn wait(self, callback: usize) -> Steps {
         self.step(Step::Await(callback))
     }
 
     /// Then it enters the system call that closes a descriptor, another one each time in the innermost
     /// repetition.
-    #[must_use]
     pub fn close(self) -> Steps {
         let counter = self.counters.len().saturating_sub(1);
         self.step(Step::Close(counter))
     }
 
     /// Then it does all that so many times, or for ever.
-    #[must_use]
     pub fn repeat(mut self, times: Option<u64>, body: impl FnOnce(Steps) -> Steps) -> Steps {
         let (from, counter) = (self.list.len(), self.counters.len());
         self.counters.push(0);
@@ -230,7 +196,6 @@ impl Steps {
 
     /// Then it queues so many callbacks, all of them so many times, with work before the first and between
     /// them.
-    #[must_use]
     pub fn queue(self, callbacks: usize, times: u64, work: u64, between: u64) -> Steps {
         let it = self.kernel(work);
         let Some(again) = times.checked_sub(1) else {
@@ -243,7 +208,6 @@ impl Steps {
 
     /// Then, for ever, it takes one CPU after the other offline and brings each back, or has it take its
     /// callbacks back and offloads it again: `every` from the one to the next, `away` in between.
-    #[must_use]
     pub fn plug(mut self, cpus: Vec<CpuId>, offload: bool, every: Time, away: Time) -> Steps {
         if cpus.is_empty() {
             return self;
@@ -262,14 +226,14 @@ impl Steps {
     }
 
     /// When the next arrival is due; none if there is none any more.
-    fn next_due(&mut self, now: u64, it: Arrivals) -> Option<u64> {
-        let pause = self.chance.pause(it.every.mean, it.every.vary).max(1);
-        self.due = match it.frames {
+    fn next_due(&mut self, now: u64, every: Time, stop: u64, frames: bool) -> Option<u64> {
+        let pause = self.chance.pause(every.mean, every.vary).max(1);
+        self.due = match frames {
             true if self.due == 0 => now + pause,
             true => self.due + pause,
             false => (self.due.max(1) + pause).max(now.saturating_sub(BACKLOG)),
         };
-        (self.due < it.stop).then_some(self.due)
+        (self.due < stop).then_some(self.due)
     }
 }
 
@@ -289,7 +253,11 @@ impl Work for Steps {
                     0 => {}
                     rest => return Op::SleepUntil(now + rest),
                 },
-                Step::Due(it) => match self.next_due(now, it) {
+                Step::Due {
+                    every,
+                    stop,
+                    frames,
+                } => match self.next_due(now, every, stop, frames) {
                     None => self.at = self.list.len(),
                     Some(due) if due > now => return Op::SleepUntil(due),
                     Some(_) => {}
@@ -328,5 +296,24 @@ impl Work for Steps {
                 }
             }
         }
+    }
+}
+
+/// Calls `synchronize_rcu` so many times, one after the other.
+#[derive(Clone, Debug)]
+pub struct Caller(Steps);
+
+impl Caller {
+    /// So many calls, with a pause of so many nanoseconds after each.
+    pub fn new(calls: u64, pause: u64) -> Caller {
+        let pause = Time::of(pause);
+        let once = |it: Steps| it.op(Op::Synchronize).rest(pause);
+        Caller(Steps::default().repeat(Some(calls), once))
+    }
+}
+
+impl Work for Caller {
+    fn next(&mut self, now: u64) -> Op {
+        self.0.next(now)
     }
 }

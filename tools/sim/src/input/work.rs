@@ -41,39 +41,6 @@ impl Queued {
     }
 }
 
-/// Calls `synchronize_rcu` so many times, one after the other.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    calls: u64,
-    pause: u64,
-    pausing: bool,
-}
-
-impl Caller {
-    /// So many calls, with a pause of so many nanoseconds after each.
-    pub fn new(calls: u64, pause: u64) -> Caller {
-        Caller {
-            calls,
-            pause,
-            pausing: false,
-        }
-    }
-}
-
-impl Work for Caller {
-    fn next(&mut self, now: u64) -> Op {
-        if std::mem::take(&mut self.pausing) && self.pause > 0 {
-            return Op::SleepUntil(now + self.pause);
-        }
-        if self.calls == 0 {
-            return Op::Exit;
-        }
-        self.calls -= 1;
-        self.pausing = true;
-        Op::Synchronize
-    }
-}
-
 /// Computes for ever.
 #[derive(Clone, Copy, Debug)]
 pub struct Hog;
@@ -87,11 +54,10 @@ impl Work for Hog {
 /// Queues callbacks at given times.
 #[derive(Clone, Debug)]
 pub struct Churn {
-    /// When, and what is queued then: function, lazy, whether threads can be woken.
-    arrivals: std::vec::IntoIter<Arrivals>,
-    pending: std::vec::IntoIter<(usize, bool, bool)>,
-    next: Option<Arrivals>,
-    stage: TurnStage,
+    /// Those to come.
+    arrivals: std::iter::Peekable<std::vec::IntoIter<Arrivals>>,
+    /// What is queued of the last one.
+    calls: std::vec::IntoIter<(usize, bool, bool)>,
 }
 
 /// What is queued at one time.
@@ -103,13 +69,6 @@ pub struct Arrivals {
     pub calls: Vec<(usize, bool, bool)>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum TurnStage {
-    Sleeps,
-    Works,
-    Queues,
-}
-
 /// From the alarm until the first callback is queued.
 const LEAD: u64 = 15_000;
 
@@ -117,46 +76,31 @@ impl Churn {
     /// All of them, in the order of time.
     pub fn new(arrivals: Vec<Arrivals>) -> Churn {
         Churn {
-            arrivals: arrivals.into_iter(),
-            pending: Vec::new().into_iter(),
-            next: None,
-            stage: TurnStage::Sleeps,
+            arrivals: arrivals.into_iter().peekable(),
+            calls: Vec::new().into_iter(),
         }
     }
 }
 
 impl Work for Churn {
     fn next(&mut self, now: u64) -> Op {
-        loop {
-            match self.stage {
-                TurnStage::Sleeps => {
-                    let Some(next) = self.arrivals.next() else {
-                        return Op::Exit;
-                    };
-                    let at = next.at.saturating_sub(LEAD);
-                    self.next = Some(next);
-                    self.stage = TurnStage::Works;
-                    if at > now {
-                        return Op::SleepUntil(at);
-                    }
-                }
-                TurnStage::Works => {
-                    let next = self.next.take().expect("one is to come");
-                    self.pending = next.calls.into_iter();
-                    self.stage = TurnStage::Queues;
-                    return Op::Kernel(next.at.saturating_sub(now).min(LEAD));
-                }
-                TurnStage::Queues => match self.pending.next() {
-                    Some((func, lazy, can_wake)) => {
-                        return Op::Call {
-                            func,
-                            lazy,
-                            can_wake,
-                        };
-                    }
-                    None => self.stage = TurnStage::Sleeps,
-                },
+        if let Some((func, lazy, can_wake)) = self.calls.next() {
+            return Op::Call {
+                func,
+                lazy,
+                can_wake,
+            };
+        }
+        let alarm = |it: &Arrivals| it.at.saturating_sub(LEAD);
+        match self.arrivals.next_if(|it| alarm(it) <= now) {
+            Some(due) => {
+                self.calls = due.calls.into_iter();
+                Op::Kernel(due.at.saturating_sub(now).min(LEAD))
             }
+            None => self
+                .arrivals
+                .peek()
+                .map_or(Op::Exit, |it| Op::SleepUntil(alarm(it))),
         }
     }
 }

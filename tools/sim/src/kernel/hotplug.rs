@@ -18,6 +18,7 @@
 use quiescent_kernel::CpuId;
 use quiescent_kernel::offload::Todo;
 
+use crate::idling::package::Who;
 use crate::kernel::cpu::Core;
 use crate::kernel::event::Event;
 use crate::kernel::state::{Act, Machine};
@@ -51,7 +52,7 @@ impl Machine {
             self.comes(cpu);
         }
         if self.cores[cpu as usize].online {
-            self.blames_hotplug(cpu);
+            self.blames(cpu, Who::Hotplug);
             self.poke(cpu);
         }
     }

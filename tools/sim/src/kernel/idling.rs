@@ -68,7 +68,6 @@ impl Idling {
             cores,
             package: Package::new(options.cpus, &table.package, deepest),
             timers: BTreeSet::new(),
-            earliest: BTreeSet::new(),
             sent_for: None,
             cpu_books: books.clone(),
             core_books: books,
@@ -79,19 +78,16 @@ impl Idling {
 
     /// A sleep of this CPU ends at `at`.
     pub fn sets_timer(&mut self, cpu: CpuId, at: u64, task: usize, round: u64) {
-        self.timers.insert((cpu, at, task, round));
-        self.earliest.insert((at, cpu, task, round));
+        self.timers.insert((at, cpu, task, round));
     }
 
     /// It has.
     pub fn timer_rang(&mut self, cpu: CpuId, at: u64, task: usize, round: u64) {
-        self.timers.remove(&(cpu, at, task, round));
-        self.earliest.remove(&(at, cpu, task, round));
+        self.timers.remove(&(at, cpu, task, round));
     }
 
     fn next_timer(&self, cpu: CpuId) -> Option<u64> {
-        let next = self.timers.range((cpu, 0, 0, 0)..).next();
-        next.filter(|it| it.0 == cpu).map(|it| it.1)
+        self.timers.iter().find(|it| it.1 == cpu).map(|it| it.0)
     }
 
     /// What `cpu` has to wait for until it has woken up.
@@ -228,7 +224,7 @@ impl Machine {
             it.choice.state = idling.table.kinds[it.kind].states.len() - 1;
             it.ticks = Ticks::No;
         }
-        let timer = idling.earliest.first().map(|it| it.0);
+        let timer = idling.timers.first().map(|it| it.0);
         let timer = next.into_iter().chain(timer).min();
         let away = timer.map_or(u64::MAX, |at| at.saturating_sub(now));
         idling.halts(cpu, now, away, window);

@@ -6,8 +6,9 @@ use quiescent_kernel::CpuId;
 
 use crate::base::chance::Chance;
 use crate::base::events::Queue;
+use crate::idling::package::Who;
 use crate::input::op::{Endless, Work};
-use crate::input::options::{Costs, Options, Smp};
+use crate::input::options::{Options, Smp};
 use crate::kernel::cpu::{Core, Exec};
 use crate::kernel::event::Event;
 use crate::kernel::state::idling::Idling;
@@ -160,11 +161,6 @@ impl Machine {
         }
     }
 
-    /// The costs of actions.
-    pub(crate) fn costs(&self) -> Costs {
-        self.options.costs
-    }
-
     /// Only what happens from `from` until `until` counts.
     pub fn window(&mut self, from: u64, until: u64) {
         (self.stats.from, self.stats.until) = (from, until);
@@ -255,7 +251,7 @@ impl Machine {
                     self.cores[cpu as usize].deferred.push((task, round));
                     return;
                 }
-                self.blames_task(cpu, task);
+                self.blames(cpu, Who::Task(task));
                 self.cores[cpu as usize].alarms.push((task, round));
                 self.poke(cpu);
             }

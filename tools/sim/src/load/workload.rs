@@ -69,6 +69,7 @@ use crate::load::settings;
 use crate::text::fields::Fields;
 use crate::text::file::{BuiltIn, Contents, File, built_in, names};
 use plan::Group;
+use std::cell::RefCell;
 use std::path::Path;
 
 /// The files that are part of the program.
@@ -218,6 +219,7 @@ impl Workload {
             parameters: &self.contents.parameters,
             sets,
             cpus: 1,
+            asked: RefCell::default(),
         }
     }
 

@@ -61,16 +61,8 @@ impl SysCall {
     }
 }
 
-/// What a reader of the trace finds: for each system call its task, when it was entered, and when its
-/// callbacks were invoked, in the order in which they were queued; and how many callbacks were queued in no
-/// call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Joined {
-    pub calls: Vec<JoinedCall>,
-    pub outside: u64,
-}
-
-/// A call, as a trace shows it.
+/// A call, as a reader of the trace finds it: its task, when it was entered, and its callbacks in the order
+/// in which they were queued, with when they were invoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JoinedCall {
     pub task: usize,
@@ -81,15 +73,15 @@ pub(crate) struct JoinedCall {
 /// Joins callbacks to calls by what is traced, and nothing else: a callback is the call's that the task was
 /// in who queued it, and is known again by its address. (An address is used again once its callback has been
 /// invoked, in a kernel as here.)
-pub(crate) fn join(lines: &[(NotePlace, What)]) -> Joined {
-    let mut all = Joined::default();
+pub(crate) fn join(lines: &[(NotePlace, What)]) -> Vec<JoinedCall> {
+    let mut all: Vec<JoinedCall> = Vec::new();
     let mut inside: BTreeMap<usize, usize> = BTreeMap::new();
     let mut waiting: BTreeMap<(CpuId, u64), (usize, usize)> = BTreeMap::new();
     for (place, what) in lines {
         match (what, place.task) {
             (&What::SysEnter(..), Some(task)) => {
-                inside.insert(task, all.calls.len());
-                all.calls.push(JoinedCall {
+                inside.insert(task, all.len());
+                all.push(JoinedCall {
                     task,
                     entered: place.at,
                     callbacks: Vec::new(),
@@ -106,17 +98,14 @@ pub(crate) fn join(lines: &[(NotePlace, What)]) -> Joined {
             ) => {
                 let queuer = task.filter(|_| place.level == Level::Task);
                 let call = queuer.and_then(|it| inside.get(&it)).copied();
-                let Some(call) = call else {
-                    all.outside += 1;
-                    continue;
-                };
-                let callbacks = &mut all.calls[call].callbacks;
+                let Some(call) = call else { continue };
+                let callbacks = &mut all[call].callbacks;
                 waiting.insert((whose, pos), (call, callbacks.len()));
                 callbacks.push((func, None));
             }
             (&What::Invoke { whose, pos, .. }, _) => {
                 if let Some((call, index)) = waiting.remove(&(whose, pos)) {
-                    all.calls[call].callbacks[index].1 = Some(place.at);
+                    all[call].callbacks[index].1 = Some(place.at);
                 }
             }
             _ => {}
@@ -183,10 +172,9 @@ mod tests {
             callbacks,
         };
         assert_eq!(
-            found.calls,
+            found,
             [call(7, 1, vec![(0, Some(8))]), call(8, 6, vec![(4, None)])]
         );
-        assert_eq!(found.outside, 3);
     }
 
     /// As a tool would that has the text and nothing else: by the number of the task, between its two lines.

@@ -3,8 +3,10 @@
 //! A wrong value that stands in the file is an error with its line and column; a wrong value of a parameter
 //! that the command line has set is an error about that parameter.
 
+use std::cell::RefCell;
+
 use super::file::{File, Parameter, Texts};
-use crate::base::error::{Error, nearest};
+use crate::base::error::{Error, is_near, nearest};
 use crate::text::values::{cpu_list, number, switch, time};
 use quiescent_kernel::CpuId;
 
@@ -18,6 +20,8 @@ pub(crate) struct Fields<'a> {
     /// Parameters that were set otherwise than the file says.
     pub sets: &'a [(&'a str, &'a str)],
     pub cpus: u32,
+    /// The names of fields that were looked for.
+    pub asked: RefCell<Vec<&'static str>>,
 }
 
 /// Where tasks run.
@@ -37,33 +41,39 @@ impl Fields<'_> {
         self.file.wrong(self.at, why)
     }
 
-    /// Refuses fields that are not among `known`.
-    pub fn check_names(&self, known: &[&str]) -> Result<(), Error> {
-        let other = self
-            .fields
-            .iter()
-            .find(|it| !known.contains(&it.0.as_str()));
-        other.map_or(Ok(()), |(key, value)| {
-            let near = nearest(key, known.iter().copied());
-            let why = format!("`{key}` is no field here; did you mean `{near}`?");
-            Err(self.file.wrong(value.span().start, why))
+    /// Refuses fields that nothing has looked for.
+    pub fn check_names(&self) -> Result<(), Error> {
+        let known = self.asked.borrow();
+        let other = self.fields.keys().find(|it| !known.contains(&it.as_str()));
+        other.map_or(Ok(()), |key| {
+            Err(self.no_field(key, &nearest(key, known.iter().copied())))
         })
     }
 
+    fn no_field(&self, key: &str, near: &str) -> Error {
+        let why = format!("`{key}` is no field here; did you mean `{near}`?");
+        self.file.wrong(self.fields[key].span().start, why)
+    }
+
     /// The text of a field.
-    pub fn text(&self, key: &str) -> Result<Option<String>, Error> {
+    pub fn text(&self, key: &'static str) -> Result<Option<String>, Error> {
         self.read(key, "a text", |it| Some(it.to_owned()))
     }
 
     /// The text of a field that has to be there.
-    pub fn need(&self, key: &str) -> Result<String, Error> {
-        let why = || format!("`{key}` is missing here");
+    pub fn need(&self, key: &'static str) -> Result<String, Error> {
         let text = self.text(key)?;
-        text.ok_or_else(|| self.wrong(why()))
+        let asked = self.asked.borrow();
+        let other = |it: &&String| is_near(it, key) && !asked.contains(&it.as_str());
+        let meant = || self.fields.keys().find(other);
+        text.ok_or_else(|| match meant() {
+            Some(other) => self.no_field(other, key),
+            None => self.wrong(format!("`{key}` is missing here")),
+        })
     }
 
     /// One of some words.
-    pub fn word(&self, key: &str, words: &[&str]) -> Result<Option<usize>, Error> {
+    pub fn word(&self, key: &'static str, words: &[&str]) -> Result<Option<usize>, Error> {
         let allowed = words.join(", ");
         self.read(key, &allowed, |it| {
             words.iter().position(|word| *word == it)
@@ -71,7 +81,7 @@ impl Fields<'_> {
     }
 
     /// A number.
-    pub fn count(&self, key: &str, default: u64) -> Result<u64, Error> {
+    pub fn count(&self, key: &'static str, default: u64) -> Result<u64, Error> {
         let allowed = "a number, up to 1000000000";
         let most = 1_000_000_000;
         let read = self.read(key, allowed, |it| number(it).filter(|it| *it <= most))?;
@@ -79,12 +89,12 @@ impl Fields<'_> {
     }
 
     /// A switch.
-    pub fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
+    pub fn flag(&self, key: &'static str, default: bool) -> Result<bool, Error> {
         Ok(self.read(key, "1 or 0", switch)?.unwrap_or(default))
     }
 
     /// A time, in nanoseconds.
-    pub fn time(&self, key: &str, default: u64) -> Result<u64, Error> {
+    pub fn time(&self, key: &'static str, default: u64) -> Result<u64, Error> {
         let day = 86_400_000_000_000;
         let read = |it: &str| match it {
             "0" => Some(0),
@@ -95,7 +105,7 @@ impl Fields<'_> {
     }
 
     /// A rate a second, as nanoseconds between two; 0 if none ever comes.
-    pub fn rate(&self, key: &str) -> Result<u64, Error> {
+    pub fn rate(&self, key: &'static str) -> Result<u64, Error> {
         let allowed = "a number a second, such as 100 or 0.5, up to 1000000";
         let read = self.read(key, allowed, |it| {
             // In thousandths: `0.5` is 500.
@@ -110,7 +120,7 @@ impl Fields<'_> {
     }
 
     /// Where tasks run.
-    pub fn cpus(&self, key: &str) -> Result<Cpus, Error> {
+    pub fn cpus(&self, key: &'static str) -> Result<Cpus, Error> {
         let allowed = format!(
             "`any`, `gp` (where the grace-period thread starts), `none`, or a list of CPUs up to {}",
             self.cpus - 1
@@ -150,10 +160,11 @@ impl Fields<'_> {
     /// The field's value, if it is there; an error that says what is allowed if `read` makes nothing of it.
     fn read<T>(
         &self,
-        key: &str,
+        key: &'static str,
         allowed: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, Error> {
+        self.asked.borrow_mut().push(key);
         let Some(field) = self.fields.get(key) else {
             return Ok(None);
         };

@@ -106,31 +106,18 @@ pub(crate) struct Text(pub String);
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Text;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("something else: give a text or a number")
+        Ok(Text(match toml::Value::deserialize(from)? {
+            toml::Value::String(it) => it,
+            toml::Value::Boolean(it) => u8::from(it).to_string(),
+            toml::Value::Integer(it) => it.to_string(),
+            toml::Value::Float(it) => it.to_string(),
+            other => {
+                let given = other.type_str();
+                return Err(D::Error::custom(format!(
+                    "{given} found: give a text or a number"
+                )));
             }
-
-            fn visit_bool<E>(self, it: bool) -> Result<Text, E> {
-                Ok(Text(u8::from(it).to_string()))
-            }
-
-            fn visit_i64<E>(self, it: i64) -> Result<Text, E> {
-                Ok(Text(it.to_string()))
-            }
-
-            fn visit_f64<E>(self, it: f64) -> Result<Text, E> {
-                Ok(Text(it.to_string()))
-            }
-
-            fn visit_str<E>(self, it: &str) -> Result<Text, E> {
-                Ok(Text(it.to_owned()))
-            }
-        }
-        from.deserialize_any(Any)
+        }))
     }
 }
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use quiescent_kernel::fast_no_hz::{FastNoHz, IdleRule};
 use quiescent_kernel::offload::Policy;
 use quiescent_kernel::{CpuId, EarlyQs};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::actors::{Acting, Actor, Role};
 use crate::base::chance::Chance;
@@ -22,9 +23,11 @@ use crate::kernel::state::Faults;
 use crate::load::settings;
 
 /// A machine, its faults and its actors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Case {
     /// The machine.
+    #[serde(rename = "machine", with = "as_settings")]
     pub options: Options,
     /// The faults.
     pub faults: Faults,
@@ -36,15 +39,22 @@ pub struct Case {
     pub actors: Vec<Actor>,
 }
 
-/// The same as text.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Text {
-    machine: BTreeMap<String, String>,
-    faults: Faults,
-    fault_seed: u64,
-    calm: u64,
-    actors: Vec<Actor>,
+/// A machine as text: its settings.
+mod as_settings {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(options: &Options, to: S) -> Result<S::Ok, S::Error> {
+        let all: BTreeMap<&str, String> = settings::listed(options).into_iter().collect();
+        all.serialize(to)
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Options, D::Error> {
+        let all = BTreeMap::<String, String>::deserialize(from)?;
+        let sets: Vec<(&str, &str)> = all.iter().map(|(k, v)| (&**k, &**v)).collect();
+        let mut options = Options::kernel_6_12(1, 1000);
+        settings::apply(&mut options, &sets).map_err(D::Error::custom)?;
+        Ok(options)
+    }
 }
 
 impl Case {
@@ -106,15 +116,7 @@ impl Case {
 
     /// As text.
     pub fn to_text(&self) -> String {
-        let machine = settings::listed(&self.options).into_iter();
-        let text = Text {
-            machine: machine.map(|(key, value)| (key.into(), value)).collect(),
-            faults: self.faults,
-            fault_seed: self.fault_seed,
-            calm: self.calm,
-            actors: self.actors.clone(),
-        };
-        serde_json::to_string_pretty(&text).expect("it is plain data")
+        serde_json::to_string_pretty(self).expect("it is plain data")
     }
 
     /// From text that [`to_text`](Case::to_text) has written, also after manual changes. `file` is for
@@ -123,7 +125,7 @@ impl Case {
     /// # Errors
     /// If it is no such text, with the place; if the machine cannot be; if an actor is where no CPU is.
     pub fn from_text(file: &str, text: &str) -> Result<Case, Error> {
-        let parsed: Text = serde_json::from_str(text).map_err(|why| Error::File {
+        let case: Case = serde_json::from_str(text).map_err(|why| Error::File {
             file: file.into(),
             line: why.line(),
             column: why.column(),
@@ -134,27 +136,15 @@ impl Case {
                 .unwrap_or_default()
                 .into(),
         })?;
-        let mut options = Options::kernel_6_12(1, 1000);
-        let sets: Vec<(&str, &str)> = parsed.machine.iter().map(|(k, v)| (&**k, &**v)).collect();
-        settings::apply(&mut options, &sets)?;
-        let cpus = options.cpus;
-        if let Some(actor) = parsed
-            .actors
-            .iter()
-            .find(|it| it.cpu >= cpus || it.plugs > cpus)
-        {
+        let cpus = case.options.cpus;
+        let nowhere = |it: &&Actor| it.cpu >= cpus || it.plugs > cpus;
+        if let Some(actor) = case.actors.iter().find(nowhere) {
             return Err(Error::Machine(format!(
                 "{file}: an actor on CPU {} who plugs CPUs below {}, of a machine of {cpus} CPUs",
                 actor.cpu, actor.plugs
             )));
         }
-        Ok(Case {
-            options,
-            faults: parsed.faults,
-            fault_seed: parsed.fault_seed,
-            calm: parsed.calm,
-            actors: parsed.actors,
-        })
+        Ok(case)
     }
 }
 

@@ -303,7 +303,7 @@ fn spawn(
         cpus: recorded.cpus,
         shift: Rc::clone(&shift),
         waits: None,
-        switch: machine.costs().switch,
+        switch: machine.options.costs.switch,
         in_kernel,
     };
     machine.spawn(&life.name, cpu, at, work);

@@ -453,3 +453,82 @@ fn the_file_in_the_documentation_is_run() {
     assert_eq!(outcome.shown[0].holds(), Some(true), "{:?}", outcome.shown);
     assert_eq!((outcome.comparisons.len(), outcome.shown.len()), (1, 3));
 }
+
+/// A machine whose `synchronize_rcu` was measured.
+#[derive(serde::Deserialize)]
+struct Measured {
+    cpus: u32,
+    idle: String,
+    nocbs: bool,
+    results: Vec<Measurement>,
+}
+
+#[derive(serde::Deserialize)]
+struct Measurement {
+    label: String,
+    mean_ms: f64,
+    p50_ms: f64,
+}
+
+/// Each configuration as the experiment's cases name it, without `rcu_expedited=1`, which comes with it.
+fn measured() -> Vec<(String, bool, Measurement)> {
+    let text = include_str!("../../../../data/kernel-measurements.json");
+    let mut all: serde_json::Value = serde_json::from_str(text).unwrap();
+    let machines: std::collections::BTreeMap<String, Measured> =
+        serde_json::from_value(all["synchronize"].take()).unwrap();
+    let each = machines.into_values().flat_map(|machine| {
+        let Measured { cpus, idle, nocbs, results } = machine;
+        let nocbs = if nocbs { "all" } else { "none" };
+        results.into_iter().map(move |it| {
+            // A label is `early=0,wake=1,j=def,exp=0`; `def` is the kernel's own number.
+            let of = |key: &str| it.label.split(',').find_map(|it| it.strip_prefix(key)).unwrap();
+            let early = if of("early=") == "1" { "init" } else { "off" };
+            let (wake, jiffies) = (of("wake="), of("j=").parse().unwrap_or(3));
+            let case = format!(
+                "{idle} cpus={cpus} rcu_nocbs={nocbs} early_qs={early} rcu_normal_wake_from_gp={wake} \
+                 jiffies={jiffies}"
+            );
+            (case, of("exp=") == "1", it)
+        })
+    });
+    each.collect()
+}
+
+#[test]
+fn every_measured_mean_and_median_is_met_by_the_mechanism() {
+    let outcome = run("kernel-synchronize", 1);
+    let measured = measured();
+    let normal: Vec<_> = measured.iter().filter(|it| !it.1).collect();
+    assert_eq!((normal.len(), outcome.comparisons.len()), (108, 108));
+    let mut errors: Vec<f64> = Vec::new();
+    for (it, (case, _, real)) in outcome.comparisons.iter().zip(normal) {
+        assert_eq!(
+            (&it.case, it.real, it.holds()),
+            (case, real.mean_ms, Some(true))
+        );
+        errors.push((it.ratio() - 1.0).abs());
+    }
+    errors.sort_by(f64::total_cmp);
+    let half = errors[errors.len() / 2];
+    assert!(half < 0.002, "half of them are off by more than {half}");
+    for (case, expedited, real) in measured {
+        let words = format!("idle_loop={case} smp=serial caller_cpu=1 calls=101");
+        let sets = words.replace("jiffies=", "jiffies_till_first_fqs=");
+        let next = format!(
+            "jiffies_till_next_fqs={}",
+            words.split("jiffies=").nth(1).unwrap()
+        );
+        let next = next.split(' ').next().unwrap().to_owned();
+        let expedite = format!("rcu_expedited={}", u8::from(expedited));
+        let sets = sets.split(' ').chain([&*next, &expedite]);
+        let sets: Vec<(&str, &str)> = sets.map(|it| it.split_once('=').unwrap()).collect();
+        let calls = stats("early-qs", &sets).calls;
+        let mut all: Vec<u64> = calls[1..].iter().map(|it| it.end - it.start).collect();
+        all.sort_unstable();
+        let median = all[all.len() / 2] as f64 / 1e6;
+        let off = (median / real.p50_ms - 1.0).abs();
+        let allowed = if expedited { 9.0 } else { 0.005 };
+        assert!(off <= allowed, "{case}: {median}, not {}", real.p50_ms);
+        assert!(!expedited || median < 0.1, "{case}: {median} ms");
+    }
+}

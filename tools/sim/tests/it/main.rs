@@ -15,6 +15,7 @@ mod nohz_full;
 mod oracle;
 mod readers;
 mod releases;
+mod second_rounds;
 mod shapes;
 mod srcu;
 mod sync;

@@ -3,7 +3,6 @@
 //! Each doubt is a sentence with its consequence. Nothing is repaired: lost events stay lost, clocks that
 //! disagree are not aligned, and a trace without an event has no figures that need it.
 
-use crate::event::Move;
 use crate::measure::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
@@ -68,11 +67,11 @@ impl Present {
             Event::Switch { .. } => self.switch = true,
             Event::Wakeup { .. } => self.wakeup = true,
             Event::GracePeriod { .. } => self.grace_period = true,
-            _ => match event.moves() {
-                Some(Move::Queued { .. }) => self.callback = true,
-                Some(Move::Invoked { .. } | Move::Bulk { .. }) => self.invoke = true,
-                None => {}
-            },
+            Event::Callback { .. } | Event::Kvfree { .. } => self.callback = true,
+            Event::Invoke { .. } | Event::InvokeKvfree { .. } | Event::InvokeBulk { .. } => {
+                self.invoke = true;
+            }
+            _ => {}
         }
     }
 

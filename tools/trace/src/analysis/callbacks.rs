@@ -20,9 +20,8 @@ use super::origin::context;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
-use crate::event::Move;
-use crate::record::arrival::{Ways, after};
-use crate::{Error, Event, Queued, Record, Window};
+use crate::record::callbacks::{Follow, Pending, Was};
+use crate::{Error, Event, Queued, Window};
 
 /// Tasks whose system call is followed.
 const TASKS_MOST: usize = 1 << 14;
@@ -31,29 +30,21 @@ const TASKS_MOST: usize = 1 << 14;
 #[derive(Debug, Default)]
 pub(crate) struct Callbacks {
     names: Names,
-    waiting: Waiting<u64, Pending>,
+    follow: Follow<Source>,
     /// By task, the name of the system call that it is in.
     calls: Option<Waiting<u32, u32>>,
-    /// By their heads.
-    ways: Ways<u64>,
-    /// Queued while they waited already: their invocation is missing.
-    again: u64,
     counts: CallbackCounts,
     /// For the delays of all rows.
     room: Room,
 }
 
-/// A callback that waits.
-#[derive(Debug, Clone, Copy)]
-struct Pending {
-    time_ns: u64,
+/// Where a callback comes from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Source {
     function: u32,
     task: u32,
     call: Option<u32>,
     cpu: u32,
-    how: Queued,
-    /// Queued in the window.
-    inside: bool,
     wanted: bool,
 }
 
@@ -98,55 +89,52 @@ impl Part for Callbacks {
     fn reset(&mut self) {
         self.counts = CallbackCounts::default();
         self.room = Room::default();
-        self.waiting.values_mut().for_each(|q| q.inside = false);
+        self.follow.reset();
     }
 
     fn see(&mut self, seen: &Seen<'_>) {
-        let record = seen.record;
-        match seen.event.moves() {
-            Some(Move::Queued { head, function }) => return self.queued(seen, head, function),
-            Some(Move::Invoked { head, function }) => self.invoked(seen, head, function),
-            Some(Move::Bulk { blocks }) => self.unseen(seen, "kvfree (bulk)", blocks),
-            None => {}
-        }
         match *seen.event {
-            Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
             Event::SysEnter { call } => {
                 let call = self.names.number(call);
                 let calls = self.calls.get_or_insert_with(|| Waiting::new(TASKS_MOST));
-                calls.insert(record.pid, call);
+                calls.insert(seen.record.pid, call);
             }
             Event::SysExit => {
                 if let Some(calls) = &mut self.calls {
-                    calls.remove(&record.pid);
+                    calls.remove(&seen.record.pid);
                 }
             }
             _ => {}
         }
-        self.ways.go_on(record);
+        let (names, calls) = (&mut self.names, &self.calls);
+        let of = |function: &str| source(seen, names, calls.as_ref(), function);
+        match self.follow.see(seen.record, seen.event, seen.inside, of) {
+            Some(Was::Queued(of)) if seen.inside && of.wanted => {
+                self.counts.rows(&of).for_each(|it| it.queued += 1);
+            }
+            Some(Was::Invoked(function, queued)) => self.invoked(seen, function, queued),
+            Some(Was::Bulk(blocks)) => self.unseen(seen, "kvfree (bulk)", blocks),
+            _ => {}
+        }
     }
 
     fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
-        let left: Vec<Pending> = self
-            .waiting
-            .values()
-            .filter(|q| q.inside && q.wanted)
-            .copied()
-            .collect();
+        let left = self.follow.waiting.values().copied();
+        let left: Vec<_> = left.filter(|it| it.inside && it.of.wanted).collect();
         for queued in left {
             let lazy = self.is_lazy(&queued);
-            for of in self.counts.rows(&queued) {
+            for of in self.counts.rows(&queued.of) {
                 of.left += 1;
                 of.lazy += u64::from(lazy);
             }
         }
         self.tables(findings);
-        findings.about_evicted("callbacks that waited", self.waiting.evicted);
+        findings.about_evicted("callbacks that waited", self.follow.waiting.evicted);
         findings.about_names(self.names.refused);
-        if self.again > 0 {
+        if self.follow.again > 0 {
             findings.notes.push(format!(
                 "{} callbacks were queued again without having been invoked in between",
-                self.again
+                self.follow.again
             ));
         }
         if self.counts.refused > 0 {
@@ -156,7 +144,7 @@ impl Part for Callbacks {
              ({NAMES_MOST} rows each)"
             ));
         }
-        if !self.ways.lazy {
+        if !self.follow.ways.lazy {
             findings.notes.push(
                 "laziness does not show in this trace: no rcu_nocb_wake event tells of it"
                     .to_owned(),
@@ -174,53 +162,13 @@ impl Part for Callbacks {
 }
 
 impl Callbacks {
-    fn queued(&mut self, seen: &Seen<'_>, head: u64, function: &str) {
-        let record = seen.record;
-        let task = context(record);
-        let interrupt = task == "interrupt" || task == "softirq";
-        let call = match &self.calls {
-            None => None,
-            Some(_) if interrupt => Some("(interrupt)"),
-            Some(calls) => Some(
-                calls
-                    .get(&record.pid)
-                    .map_or("(none)", |n| self.names.name(*n)),
-            ),
-        };
-        let call = call.map(str::to_owned).map(|call| self.names.number(&call));
-        let queued = Pending {
-            time_ns: record.time_ns,
-            function: self.names.number(function),
-            task: self.names.number(task),
-            call,
-            cpu: record.cpu,
-            how: Queued::Unknown,
-            inside: seen.inside,
-            wanted: seen.filter.cpu(record.cpu) && seen.filter.thread(record.task, record.pid),
-        };
-        self.again += u64::from(self.waiting.insert(head, queued).replaced.is_some());
-        self.ways.queued(record, head);
-        if queued.inside && queued.wanted {
-            self.counts.rows(&queued).for_each(|of| of.queued += 1);
-        }
-    }
-
-    fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
-        if let Some((head, first)) = self.ways.offload(record, cpu, what)
-            && let Some(queued) = self.waiting.get_mut(&head)
-        {
-            queued.how = after(queued.how, first, what);
-        }
-    }
-
-    fn invoked(&mut self, seen: &Seen<'_>, head: u64, function: &str) {
-        let queued = self.waiting.remove(&head);
+    fn invoked(&mut self, seen: &Seen<'_>, function: &str, queued: Option<Pending<Source>>) {
         if !seen.inside {
-            if let Some(queued) = queued.filter(|q| q.inside && q.wanted) {
+            if let Some(queued) = queued.filter(|it| it.inside && it.of.wanted) {
                 // Invoked behind the window: how it was queued is known all the same.
                 let lazy = self.is_lazy(&queued);
                 self.counts
-                    .rows(&queued)
+                    .rows(&queued.of)
                     .for_each(|of| of.lazy += u64::from(lazy));
             }
             return;
@@ -229,12 +177,12 @@ impl Callbacks {
             self.unseen(seen, function, 1);
             return;
         };
-        if !queued.wanted {
+        if !queued.of.wanted {
             return;
         }
         let known = queued.inside;
         let lazy = known && self.is_lazy(&queued);
-        for of in self.counts.rows(&queued) {
+        for of in self.counts.rows(&queued.of) {
             of.invoked += 1;
             of.lazy += u64::from(lazy);
             if known {
@@ -258,8 +206,8 @@ impl Callbacks {
     }
 
     /// Lazy, if laziness is on at all.
-    fn is_lazy(&self, queued: &Pending) -> bool {
-        self.ways.offloaded.contains(queued.cpu) && queued.how != Queued::Main
+    fn is_lazy(&self, queued: &Pending<Source>) -> bool {
+        self.follow.ways.offloaded.contains(queued.of.cpu) && queued.how != Queued::Main
     }
 
     fn tables(&self, findings: &mut Findings) {
@@ -301,7 +249,7 @@ impl Callbacks {
         [
             count(of.queued),
             count(of.invoked),
-            self.ways.lazy.then_some(of.lazy as f64),
+            self.follow.ways.lazy.then_some(of.lazy as f64),
             count(of.unseen),
             count(of.left),
             ms(of.delay.min()),
@@ -310,6 +258,30 @@ impl Callbacks {
             ms(p99),
             ms(of.delay.max()),
         ]
+    }
+}
+
+/// Where a callback comes from that is queued now.
+fn source(
+    seen: &Seen<'_>,
+    names: &mut Names,
+    calls: Option<&Waiting<u32, u32>>,
+    function: &str,
+) -> Source {
+    let record = seen.record;
+    let task = context(record);
+    let interrupt = task == "interrupt" || task == "softirq";
+    let call = calls.map(|calls| match calls.get(&record.pid) {
+        _ if interrupt => names.number("(interrupt)"),
+        Some(call) => *call,
+        None => names.number("(none)"),
+    });
+    Source {
+        function: names.number(function),
+        task: names.number(task),
+        call,
+        cpu: record.cpu,
+        wanted: seen.filter.cpu(record.cpu) && seen.filter.thread(record.task, record.pid),
     }
 }
 
@@ -331,7 +303,7 @@ fn table(title: &str, prefix: &'static str, labels: &[&'static str]) -> Table {
 
 impl CallbackCounts {
     /// The rows to which a callback belongs.
-    fn rows(&mut self, queued: &Pending) -> impl Iterator<Item = &mut CallbackFigures> {
+    fn rows(&mut self, queued: &Source) -> impl Iterator<Item = &mut CallbackFigures> {
         let function = queued.function;
         let task = row(&mut self.tasks, NAMES_MOST, (queued.task, function));
         self.refused += u64::from(task.is_none());

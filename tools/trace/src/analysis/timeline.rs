@@ -110,7 +110,8 @@ impl Part for Timeline {
         }
         findings.tables.push(table);
         let what = "packets written; open the file at https://ui.perfetto.dev";
-        findings.say(self.packets.written, what);
+        let note = format!("{} {what}", self.packets.written);
+        findings.notes.push(note);
         findings.about_evicted("callbacks that waited", self.waiting.evicted);
         findings.about_names(self.invokers.refused);
         Ok(())

@@ -1,5 +1,5 @@
-//! What all layers use: errors, counted faults, sets of CPUs, distributions, names of threads, protobuf's
-//! wire format, text that is made from something else.
+//! What all layers use: errors, counted faults, sets of CPUs, distributions, names of threads, what waits,
+//! protobuf's wire format, text that is made from something else.
 
 pub(crate) mod bytes;
 mod cpuset;
@@ -9,6 +9,7 @@ mod faults;
 pub(crate) mod made;
 pub(crate) mod map;
 pub(crate) mod names;
+pub(crate) mod waiting;
 pub(crate) mod wire;
 
 pub use cpuset::CpuSet;

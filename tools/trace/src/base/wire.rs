@@ -50,7 +50,7 @@ impl<'a> Fields<'a> {
         Some((number, value))
     }
 
-    #[inline]
+    #[inline(always)]
     fn varint(&mut self) -> Option<u64> {
         let (value, length) = varint(self.0)?;
         self.0 = &self.0[length..];
@@ -96,12 +96,18 @@ impl Iterator for Packed<'_> {
 }
 
 /// The number at the start, and its length.
-#[inline]
+#[inline(always)]
 pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    // Keys and lengths, and most numbers.
-    if let Some(byte) = bytes.first().filter(|byte| **byte < 0x80) {
-        return Some(((*byte).into(), 1));
+    match bytes.first() {
+        // Keys and lengths, and most numbers.
+        Some(byte) if *byte < 0x80 => Some(((*byte).into(), 1)),
+        _ => long(bytes),
     }
+}
+
+/// The same for numbers of many bytes.
+#[inline(never)]
+fn long(bytes: &[u8]) -> Option<(u64, usize)> {
     let (mut value, mut from) = (0, 0);
     if let Some(eight) = bytes.first_chunk() {
         let eight = u64::from_le_bytes(*eight);

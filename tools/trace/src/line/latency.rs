@@ -1,8 +1,6 @@
 //! Layouts that are known by their time: in seconds, or the kernel's latency layout.
 
-use super::{
-    Record, Unit, column_of_cpu, is_flags, is_number, is_time, last_word, record, time_of, who,
-};
+use super::{Record, Unit, column_of_cpu, fast, is_flags, is_number, last_word, record, who};
 use crate::Fault;
 
 /// Layouts with a time in seconds and `[cpu]`, with flags or without, or CPU and flags in one word, as
@@ -16,7 +14,9 @@ pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
             let after = &after[1..];
             let ends = after.bytes().next().is_none_or(|b| b.is_ascii_whitespace());
             let (left, time) = last_word(left);
-            (ends && is_time(time)).then_some((left, time, after))
+            let (ns, end) = fast::time(time.as_bytes(), 0)?;
+            let time = Ok((ns, Unit::Seconds));
+            (ends && from + at == left.len() + end).then_some((left, time, after))
         })?;
     let (before, word) = last_word(left.trim_ascii_end());
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
@@ -32,7 +32,7 @@ pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
         _ => return None,
     };
     let (task, pid) = who(left)?;
-    Some(record((task, pid, cpu), flags, time_of(time), after))
+    Some(record((task, pid, cpu), flags, time, after))
 }
 
 /// The number in `[003]`.

@@ -242,7 +242,6 @@ impl Places {
 }
 
 /// Reads a line of any layout, without its end.
-#[inline(never)]
 pub(crate) fn any(line: &str) -> Result<Line<'_>, Fault> {
     if line.len() > crate::LINE_MOST {
         return Err(Fault::Long);

@@ -1,8 +1,7 @@
 //! The figures of a trace: what a model of the same machine is held against.
 //!
 //! * Grace periods are followed in `gps.rs`.
-//! * A callback is known by its head, from `rcu_callback` to `rcu_invoke_callback`, a block of `kvfree_rcu`
-//!   from `rcu_kvfree_callback` to `rcu_invoke_kvfree_callback`.
+//! * Callbacks are followed in `record/callbacks.rs`.
 //! * A wake-up is a `sched_wakeup`. `sched_waking` is the same wake-up seen from the waker: the two are never
 //!   added.
 //! * A tick is the expiry of the tick's high-resolution timer; it hits an idle CPU if the task it interrupts
@@ -20,15 +19,10 @@ pub(crate) use gps::{Follow, Running};
 pub use window::{Bounds, END_MARK, START_MARK, Window};
 
 use crate::base::names::key;
-use crate::event::Move;
 use crate::{Distribution, Event, Percentiles, Record};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use window::Place;
-
-/// Callbacks that may be waited for at a time: further ones have no delay, so that a trace whose invocations
-/// are missing does not eat the memory.
-const WAITING_MOST: usize = 1 << 20;
 
 /// The figures of a window. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -79,25 +73,20 @@ impl Figures {
 pub(crate) struct Counted {
     gps: Follow,
     all: Vec<GracePeriod>,
-    /// By their heads: when they were queued, whether in the window.
-    waiting: HashMap<u64, (u64, bool)>,
-    delay: Distribution,
     wakeups: HashMap<String, u64>,
     idle_ticks: u64,
     idle_entries: u64,
 }
 
 impl Counted {
-    /// The next event. Whether it is the invocation of a callback whose queueing was not seen.
-    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, place: Place) -> bool {
+    /// The next event.
+    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, place: Place) {
         if place == Place::Starts {
             *self = Counted {
                 gps: std::mem::take(&mut self.gps),
-                waiting: std::mem::take(&mut self.waiting),
                 ..Counted::default()
             };
             self.gps.reset();
-            self.waiting.values_mut().for_each(|it| it.1 = false);
         }
         let inside = place != Place::Outside;
         let over = self.gps.see(record, event, (inside, false));
@@ -113,26 +102,10 @@ impl Counted {
             Event::IdleEntry { .. } => self.idle_entries += u64::from(inside),
             _ => {}
         }
-        match event.moves() {
-            Some(Move::Queued { head, .. }) => {
-                if self.waiting.len() < WAITING_MOST || self.waiting.contains_key(&head) {
-                    self.waiting.insert(head, (record.time_ns, inside));
-                }
-                false
-            }
-            Some(Move::Invoked { head, .. }) => {
-                let queued = self.waiting.remove(&head);
-                if let (Some((time, true)), true) = (queued, inside) {
-                    self.delay.add(record.time_ns.saturating_sub(time));
-                }
-                queued.is_none()
-            }
-            Some(Move::Bulk { .. }) | None => false,
-        }
     }
 
     /// The figures of this window.
-    pub(crate) fn finish(mut self, window: Window) -> Figures {
+    pub(crate) fn finish(mut self, window: Window, delay: &Distribution) -> Figures {
         self.all
             .extend(self.gps.now.take().and_then(Running::figure));
         let mut wakeups = BTreeMap::new();
@@ -142,7 +115,7 @@ impl Counted {
         Figures {
             window,
             gps: self.all,
-            callback_delay: self.delay.percentiles(),
+            callback_delay: delay.percentiles(),
             wakeups,
             idle_ticks: self.idle_ticks,
             idle_entries: self.idle_entries,

@@ -1,6 +1,7 @@
 //! The input of a replay: callbacks that arrive, and where RCU's threads ran.
 
 pub(crate) mod arrival;
+pub(crate) mod callbacks;
 pub(crate) mod clock;
 mod placement;
 mod recorded;

@@ -5,13 +5,14 @@
 //! grows with the number of arrivals.
 
 use crate::Source;
-use crate::event::{KVFREE, Move};
+use crate::event::KVFREE;
 use crate::measure::Counted;
-use crate::measure::window::Follow;
-use crate::record::arrival::{self, Arrival, Queued, Ways};
+use crate::measure::window::{Follow, Place};
+use crate::record::arrival::{Arrival, Queued, is_put_off};
+use crate::record::callbacks::{self, Was};
 use crate::record::clock::Clock;
 use crate::record::placement::{self, Placements};
-use crate::{CpuSet, Error, Event, Faults, Figures, Reader, Record, Summary, Window};
+use crate::{CpuSet, Distribution, Error, Event, Faults, Figures, Reader, Record, Summary, Window};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,7 +70,9 @@ pub struct Recorder {
     placement: placement::Follow,
     names: BTreeSet<Arc<str>>,
     arrivals: Vec<Arrival>,
-    ways: Ways<usize>,
+    /// Known by their places among the arrivals.
+    callbacks: callbacks::Follow<usize>,
+    delay: Distribution,
     counted: Counted,
     unseen: u64,
 }
@@ -84,7 +87,8 @@ impl Recorder {
             placement: placement::Follow::default(),
             names: BTreeSet::new(),
             arrivals: Vec::new(),
-            ways: Ways::default(),
+            callbacks: callbacks::Follow::default(),
+            delay: Distribution::default(),
             counted: Counted::default(),
             unseen: 0,
         }
@@ -96,28 +100,40 @@ impl Recorder {
         let (event, place) = self.window.see(record)?;
         self.clock.see(record, &event);
         self.placement.see(record, &event);
-        let unseen = self.counted.see(record, &event, place);
-        match event.moves() {
-            Some(Move::Queued { function, .. }) => {
-                self.arrives(record, function);
-                return Some(event);
+        self.counted.see(record, &event, place);
+        if place == Place::Starts {
+            self.callbacks.reset();
+            self.delay = Distribution::default();
+        }
+        let (inside, next) = (place != Place::Outside, self.arrivals.len());
+        let mut queues = "";
+        let of = |function| {
+            queues = function;
+            next
+        };
+        match self.callbacks.see(record, &event, inside, of) {
+            Some(Was::Queued(_)) => self.arrives(record, queues),
+            Some(Was::Placed(queued)) => {
+                let arrival = &mut self.arrivals[queued.of];
+                if let Event::NocbWake { what, .. } = event {
+                    arrival.irqs_off |= arrival.queued == Queued::Unknown && is_put_off(what);
+                }
+                arrival.queued = queued.how;
             }
             // A kernel writes no `rcu_callback` for those of `rcu_barrier`, and rarely one for blocks.
-            Some(Move::Invoked { function, .. }) => {
-                let never = matches!(function, "rcu_barrier_callback" | KVFREE);
-                self.unseen += u64::from(unseen && !never);
+            Some(Was::Invoked(function, None)) => {
+                self.unseen += u64::from(!matches!(function, "rcu_barrier_callback" | KVFREE));
             }
-            Some(Move::Bulk { .. }) | None => {}
-        }
-        match event {
-            Event::NocbWake { cpu, what } => self.offload(record, cpu, what),
-            _ => self.ways.go_on(record),
+            Some(Was::Invoked(_, Some(queued))) if queued.inside && inside => {
+                self.delay
+                    .add(record.time_ns.saturating_sub(queued.time_ns));
+            }
+            _ => {}
         }
         Some(event)
     }
 
     fn arrives(&mut self, record: &Record<'_>, function: &str) {
-        self.ways.queued(record, self.arrivals.len());
         let func = self.name(function);
         self.arrivals.push(Arrival {
             time_ns: record.time_ns,
@@ -127,16 +143,6 @@ impl Recorder {
             queued: Queued::Unknown,
             lazy: None,
         });
-    }
-
-    fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
-        let Some((place, first_q)) = self.ways.offload(record, cpu, what) else {
-            return;
-        };
-        if let Some(arrival) = self.arrivals.get_mut(place) {
-            arrival.irqs_off |= arrival.queued == Queued::Unknown && arrival::is_put_off(what);
-            arrival.queued = arrival::after(arrival.queued, first_q, what);
-        }
     }
 
     /// One allocation for all uses of a name.
@@ -165,15 +171,18 @@ impl Recorder {
         })?;
         for arrival in &mut self.arrivals {
             let silent = arrival.queued == Queued::Unknown;
-            if silent && self.ways.lazy && self.ways.offloaded.contains(arrival.cpu) {
+            if silent
+                && self.callbacks.ways.lazy
+                && self.callbacks.ways.offloaded.contains(arrival.cpu)
+            {
                 arrival.queued = Queued::Bypass;
             }
-            if self.ways.lazy && arrival.queued != Queued::Unknown {
+            if self.callbacks.ways.lazy && arrival.queued != Queued::Unknown {
                 arrival.lazy = Some(arrival.queued != Queued::Main);
             }
         }
         let undecoded = self.window.undecoded;
-        let figures = self.counted.finish(window);
+        let figures = self.counted.finish(window, &self.delay);
         let recorded = Recorded {
             cpus: summary.cpus(),
             hz,
@@ -181,8 +190,8 @@ impl Recorder {
             window,
             arrivals: self.arrivals,
             placements: self.placement.finish(),
-            offloaded: self.ways.offloaded,
-            lazy: self.ways.lazy,
+            offloaded: self.callbacks.ways.offloaded,
+            lazy: self.callbacks.ways.lazy,
             unseen: self.unseen,
             undecoded,
         };

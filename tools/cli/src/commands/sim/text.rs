@@ -36,7 +36,7 @@ pub fn list(width: usize) -> String {
     let options = Options::kernel_6_12(8, 1000);
     for it in settings::SETTINGS {
         let (key, value) = (it.key, it.get(&options));
-        text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
+        text += &format!("  {key}={value}  {}; {}\n", it.about(), it.allowed);
     }
     text += &versions();
     folded(&text, width, 6)
@@ -52,7 +52,7 @@ pub fn list_json() -> Report {
     let options = Options::kernel_6_12(8, 1000);
     let settings = settings::SETTINGS
         .iter()
-        .map(|it| entry(it.key, it.get(&options), it.about, Some(it.allowed)));
+        .map(|it| entry(it.key, it.get(&options), &it.about(), Some(it.allowed)));
     let workloads = Workload::built_in().map(|workload| {
         let parameters = workload.parameters().iter();
         let parameters =
@@ -73,16 +73,14 @@ pub fn list_json() -> Report {
 fn versions() -> String {
     let names = settings::RELEASES.map(|it| it.to_string()).join(", ");
     let mut text = format!("\nDecided by kernel={names}:\n\n");
-    for it in settings::HISTORY {
-        let values = it
-            .values
-            .iter()
-            .map(|(since, value)| match [value(16), value(17)] {
-                [small, large] if small != large => {
-                    format!("{small} up to 16 CPUs and {large} beyond from {since} on")
-                }
-                [value, _] => format!("{value} from {since} on"),
-            });
+    for it in settings::HISTORY.iter() {
+        let values = it.values.iter().map(|it| match &it.beyond_16 {
+            Some(large) => format!(
+                "{} up to 16 CPUs and {large} beyond from {} on",
+                it.is, it.since
+            ),
+            None => format!("{} from {} on", it.is, it.since),
+        });
         let values: Vec<String> = values.collect();
         text += &format!("  {}  {}; {}\n", it.key, values.join(", "), it.why);
     }

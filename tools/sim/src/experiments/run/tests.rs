@@ -26,7 +26,7 @@ fn shoot(seed: &str) -> (Machine, Stats, Vec<JoinedCall>) {
     machine.keep_calls();
     machine.run(65 * SECOND);
     let stats = machine.stats();
-    let mut read = join(&machine.kept()).calls;
+    let mut read = join(&machine.kept());
     read.retain(|it| stats.counts(it.entered));
     (machine, stats, read)
 }

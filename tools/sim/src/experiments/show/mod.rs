@@ -7,9 +7,8 @@ mod table;
 mod text;
 
 pub use rows::{report, rows};
-pub use table::table;
 #[cfg(test)]
-pub use table::unjudged;
+pub use table::{table, unjudged};
 pub use text::text;
 
 use super::Source;

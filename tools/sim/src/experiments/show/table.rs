@@ -3,91 +3,75 @@
 //! [`table`] writes it as Markdown, for `data/published-verdicts.md`, which a test compares with it; [`json`]
 //! has the same for scripts.
 
+use serde_json::{Value, json};
+
 use super::{MISSED, claims, verdict};
-use crate::experiments::sources::{Found, Missed, Places};
-use crate::experiments::{Comparison, Modelled, Outcome, Shown, Source};
+#[cfg(test)]
+use crate::experiments::Modelled;
+use crate::experiments::sources::{Missed, Places};
+use crate::experiments::{Basis, Outcome, Source};
 use quiescent_report::text::number::short;
-
-/// A figure of the model that a published one, or a published statement, judges.
-struct Judged<'a> {
-    found: Option<&'a Found>,
-    case: &'a str,
-    metric: &'static str,
-    published: String,
-    model: String,
-    verdict: &'static str,
-    basis: &'static str,
-    missed: String,
-}
-
-impl<'a> Judged<'a> {
-    fn figure(found: Option<&'a Found>, it: &'a Comparison) -> Judged<'a> {
-        Judged {
-            found,
-            case: &it.case,
-            metric: it.metric,
-            published: format!("{} {}", short(it.real), it.unit),
-            model: format!("{} {}", short(it.model), it.unit),
-            verdict: verdict(it.holds()),
-            basis: it.basis.name(),
-            missed: String::new(),
-        }
-    }
-
-    fn statement(found: Option<&'a Found>, it: &'a Shown) -> Judged<'a> {
-        Judged {
-            found,
-            case: &it.case,
-            metric: it.metric,
-            published: format!("{} {}", claims::bound(it), it.unit),
-            model: format!("{} {}", short(it.model), it.unit),
-            verdict: claims::said(it),
-            basis: it.basis.name(),
-            missed: String::new(),
-        }
-    }
-
-    /// A line of the table; what it is judged by is left out if the line above has it.
-    fn line(&self, part: &str, again: bool) -> String {
-        let (from, says) = match self.found {
-            _ if again => (String::new(), ""),
-            Some(it) => (format!("{}: {}", it.source, it.place), it.says.as_str()),
-            None => ("none found".into(), ""),
-        };
-        let metric = self.metric.replace('_', " ");
-        let case = match self.case.starts_with(part) {
-            true => self.case.to_owned(),
-            false => format!("{part} {}", self.case),
-        };
-        format!(
-            "| {from} | {says} | {case}: {metric} | {} | {} | {} | {} | {} |\n",
-            self.published, self.model, self.verdict, self.basis, self.missed
-        )
-    }
-}
 
 /// What of an experiment is judged by a publication. Figures that were published without a source that
 /// could be found are in it; claims of this project's own are not.
-fn judged<'a>(places: &'a Places, name: &str, outcome: &'a Outcome) -> Vec<Judged<'a>> {
+fn judged(places: &Places, name: &str, outcome: &Outcome) -> Vec<Value> {
+    let entry = |case: &str, (metric, unit), published, model, verdict: &str, basis: Basis| {
+        let found = places.of(name, metric, case);
+        let why = || places.missed(name, metric, case);
+        let missed = match verdict {
+            MISSED => why().map_or("no reason is known".into(), Missed::says),
+            _ => String::new(),
+        };
+        json!({
+            "source": found.map(|it| &it.source),
+            "place": found.map(|it| &it.place),
+            "says": found.map(|it| &it.says),
+            "case": case, "metric": metric, "published": format!("{published} {unit}"),
+            "model": format!("{} {unit}", short(model)),
+            "verdict": verdict, "basis": basis.name(), "missing_or_wrong": missed,
+        })
+    };
     let published = outcome.comparisons.iter();
     let published = published.filter(|it| it.source == Source::Published);
-    let figures = published.map(|it| Judged::figure(places.of(name, it.metric, &it.case), it));
-    let claimed = outcome.shown.iter().filter(|it| it.claim.is_some());
-    let statements = claimed.filter_map(|it| {
-        let found = places.of(name, it.metric, &it.case)?;
-        Some(Judged::statement(Some(found), it))
+    let figures = published.map(|it| {
+        let (named, verdict) = ((it.metric, it.unit), verdict(it.holds()));
+        entry(&it.case, named, short(it.real), it.model, verdict, it.basis)
     });
-    let why = |mut it: Judged<'a>| {
-        if it.verdict == MISSED {
-            let why = places.missed(name, it.metric, it.case);
-            it.missed = why.map_or_else(|| "no reason is known".into(), Missed::says);
-        }
-        it
+    let claimed = outcome.shown.iter().filter(|it| it.claim.is_some());
+    let claimed = claimed.filter(|it| places.of(name, it.metric, &it.case).is_some());
+    let statements = claimed.map(|it| {
+        let (named, said) = ((it.metric, it.unit), claims::said(it));
+        entry(&it.case, named, claims::bound(it), it.model, said, it.basis)
+    });
+    figures.chain(statements).collect()
+}
+
+/// A line of the table; what it is judged by is left out if the line above has it.
+#[cfg(test)]
+fn line(part: &str, it: &Value, again: bool) -> String {
+    let of = |key: &str| it[key].as_str().unwrap_or_default();
+    let from = match it["source"].as_str() {
+        _ if again => String::new(),
+        Some(source) => format!("{source}: {}", of("place")),
+        None => "none found".into(),
     };
-    figures.chain(statements).map(why).collect()
+    let (says, metric) = (
+        if again { "" } else { of("says") },
+        of("metric").replace('_', " "),
+    );
+    let case = match of("case").starts_with(part) {
+        true => of("case").to_owned(),
+        false => format!("{part} {}", of("case")),
+    };
+    let rest = ["published", "model", "verdict", "basis", "missing_or_wrong"].map(of);
+    format!(
+        "| {from} | {says} | {case}: {metric} | {} |\n",
+        rest.join(" | ")
+    )
 }
 
 /// The table, in Markdown.
+#[cfg(test)]
 pub fn table(modelled: &Modelled) -> String {
     let places = Places::read();
     let mut text = String::from(
@@ -95,15 +79,17 @@ pub fn table(modelled: &Modelled) -> String {
          |---|---|---|---|---|---|---|---|\n",
     );
     for part in modelled.parts() {
-        let (mut last, mut reason) = (None, String::new());
+        let (mut last, mut reason) = (None, json!(""));
         for mut it in judged(&places, part.name, &part.outcome) {
-            if !it.missed.is_empty() && it.missed == reason {
-                it.missed = "as above".into();
-            } else if !it.missed.is_empty() {
-                reason = it.missed.clone();
+            let missed = it["missing_or_wrong"].clone();
+            if missed != "" && missed == reason {
+                it["missing_or_wrong"] = "as above".into();
+            } else if missed != "" {
+                reason = missed;
             }
-            text += &it.line(part.name, last == Some(it.found));
-            last = Some(it.found);
+            let found = ["source", "place", "says"].map(|key| it[key].clone());
+            text += &line(part.name, &it, last.as_ref() == Some(&found));
+            last = Some(found);
         }
     }
     text
@@ -122,25 +108,14 @@ pub fn unjudged() -> String {
 }
 
 /// The same of one experiment, for a report.
-pub(super) fn json(name: &str, outcome: &Outcome) -> serde_json::Value {
-    let places = Places::read();
-    let all = judged(&places, name, outcome);
-    let each = all.iter().map(|it| {
-        serde_json::json!({
-            "source": it.found.map(|it| &it.source),
-            "place": it.found.map(|it| &it.place),
-            "says": it.found.map(|it| &it.says),
-            "case": it.case, "metric": it.metric, "published": it.published, "model": it.model,
-            "verdict": it.verdict, "basis": it.basis, "missing_or_wrong": it.missed,
-        })
-    });
-    each.collect()
+pub(super) fn json(name: &str, outcome: &Outcome) -> Vec<Value> {
+    judged(&Places::read(), name, outcome)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::{Basis, Part, Script};
+    use crate::experiments::{Comparison, Part, Script};
 
     #[test]
     fn a_line_has_the_source_the_figures_and_the_basis_and_a_fitted_one_no_verdict() {
@@ -190,16 +165,16 @@ mod tests {
     fn a_statement_is_judged_by_its_place() {
         let scripts = Script::named("cpu-overhead".as_ref()).unwrap();
         let outcome = scripts[0].run(1).unwrap();
-        let places = Places::read();
-        let all = judged(&places, "cpu-overhead", &outcome);
+        let all = json("cpu-overhead", &outcome);
         let [it] = &all[..] else {
             panic!("one statement");
         };
-        assert_eq!((it.verdict, it.basis), ("met", "assumed"));
-        assert!(it.found.unwrap().says.contains("no measurable increase"));
         assert_eq!(
-            json("cpu-overhead", &outcome)[0]["source"],
-            "early-report-v3"
+            (&it["verdict"], &it["basis"]),
+            (&json!("met"), &json!("assumed"))
         );
+        let says = it["says"].as_str().unwrap();
+        assert!(says.contains("no measurable increase"));
+        assert_eq!(it["source"], "early-report-v3");
     }
 }

@@ -20,17 +20,8 @@ use crate::kernel::task::Kind;
 use crate::kernel::wheel::{For, Timer};
 
 impl Machine {
-    /// `cpu` is about to be woken by the end of this task's sleep.
-    pub(crate) fn blames_task(&mut self, cpu: CpuId, task: usize) {
-        self.blames(cpu, Who::Task(task));
-    }
-
-    /// `cpu` is about to be woken because it goes offline or comes back.
-    pub(crate) fn blames_hotplug(&mut self, cpu: CpuId) {
-        self.blames(cpu, Who::Hotplug);
-    }
-
-    fn blames(&mut self, cpu: CpuId, who: Who) {
+    /// `cpu` is about to be woken for this.
+    pub(crate) fn blames(&mut self, cpu: CpuId, who: Who) {
         if self.idling.is_none() {
             return;
         }
@@ -135,10 +126,5 @@ impl Machine {
         let member = self.rcu.cpus[cpu as usize].member();
         let hidden = member.bypass().max(member.lazy());
         self.cores[cpu as usize].fifo.len() as u64 > hidden
-    }
-
-    /// Is this thread one of RCU's?
-    pub(crate) fn is_rcus(&self, task: usize) -> bool {
-        !matches!(self.tasks[task].kind, Kind::Work(_))
     }
 }

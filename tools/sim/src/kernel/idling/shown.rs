@@ -55,7 +55,7 @@ impl Machine {
 
     fn by(&self, cause: Cause) -> By {
         let (thread, rcu) = match cause.who {
-            Who::Task(task) => (self.tasks[task].name.as_str(), self.is_rcus(task)),
+            Who::Task(task) => (self.tasks[task].name.as_str(), self.tasks[task].is_rcus()),
             Who::TickForCallbacks => ("tick for callbacks", true),
             Who::Tick => ("tick", false),
             Who::Clock => ("clock of a stopped timer", true),

@@ -20,9 +20,8 @@ pub(crate) struct Idling {
     /// Only where a core may have several threads.
     pub(in crate::kernel) cores: Vec<IdleCore>,
     pub(in crate::kernel) package: Package,
-    /// Sleeps that end by timers of their own: by CPU, and by time.
-    pub(in crate::kernel) timers: BTreeSet<(CpuId, u64, usize, u64)>,
-    pub(in crate::kernel) earliest: BTreeSet<(u64, CpuId, usize, u64)>,
+    /// Sleeps that end by timers of their own, the earliest first.
+    pub(in crate::kernel) timers: BTreeSet<(u64, CpuId, usize, u64)>,
     /// The task that an interrupt is about to be sent for.
     pub(in crate::kernel) sent_for: Option<usize>,
     /// By kind and slot.

@@ -1,4 +1,4 @@
-//! Kernel versions: what each of them decides, as a table of settings.
+//! Kernel versions: what each of them decides, as a table of settings (`data/kernel-releases.toml`).
 //!
 //! `kernel=7.0` gives every setting of [`HISTORY`] the value that it has in that version. The row is carried
 //! out before all others, so that a setting which is given as well counts more, whatever the order; a
@@ -6,6 +6,11 @@
 //! the version does not have. Without `kernel` nothing here is in force.
 //!
 //! The facts and their limits: `docs/kernel-behaviour.md`, *Versions*.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::find;
 use crate::input::options::Options;
@@ -23,99 +28,50 @@ pub static RELEASES: [Release; 5] = [
 /// They as `kernel` takes them.
 pub(super) const ALLOWED: &str = "6.1, 6.12, 6.17, 7.0, 7.2, or `none`";
 
-/// A default, on a machine of so many CPUs.
-pub type OfCpus = fn(u32) -> &'static str;
-
 /// A setting whose default has changed with versions, or differs from this program's.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct History {
     /// The setting.
-    pub key: &'static str,
+    pub key: String,
     /// The first version that has the mechanism at all, on or off; none if every one has it.
     pub exists: Option<Release>,
     /// Its defaults, each from a version on. The first counts for all before.
-    pub values: &'static [(Release, OfCpus)],
+    pub values: Vec<Since>,
     /// The reason, and the source where it is not `docs/kernel-behaviour.md`.
-    pub why: &'static str,
+    pub why: String,
+}
+
+/// A default, from a version on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    /// The first version that has it.
+    pub since: Release,
+    /// The value.
+    pub is: String,
+    /// That of machines with more than 16 CPUs, if it is another.
+    pub beyond_16: Option<String>,
 }
 
 impl History {
     /// The default of that version.
-    pub fn value(&self, release: Release, cpus: u32) -> &'static str {
-        let since = self.values.iter().rfind(|it| it.0 <= release);
-        (since.unwrap_or(&self.values[0]).1)(cpus)
+    pub fn value(&self, release: Release, cpus: u32) -> &str {
+        let since = self.values.iter().rfind(|it| it.since <= release);
+        let it = since.unwrap_or(&self.values[0]);
+        it.beyond_16
+            .as_ref()
+            .filter(|_| cpus > 16)
+            .unwrap_or(&it.is)
     }
 }
 
 /// All of them, in the order of the first version that changed something.
-pub static HISTORY: &[History] = &[
-    History {
-        key: "fast_no_hz",
-        exists: None,
-        values: &[(Release(5, 17), |_| "off")],
-        why: "RCU_FAST_NO_HZ was removed in 5.17",
-    },
-    History {
-        key: "accelerate_only_new",
-        exists: None,
-        values: &[(Release(5, 9), |_| "1")],
-        why: "before 5.9 stamping could start a grace period that no callback needed",
-    },
-    History {
-        key: "rcu_lazy",
-        exists: Some(Release(6, 2)),
-        values: &[(Release(6, 1), |_| "0"), (Release(6, 2), |_| "1")],
-        why: "CONFIG_RCU_LAZY came in 6.2, and enable_rcu_lazy is on where it is built in; only callbacks of \
-              CPUs in rcu_nocbs are lazy",
-    },
-    History {
-        key: "timer_migration",
-        exists: Some(Release(6, 9)),
-        values: &[(Release(6, 1), |_| "0"), (Release(6, 9), |_| "1")],
-        why: "since 6.9 a ticking CPU takes the timers of idle ones when they are due",
-    },
-    History {
-        key: "online_toggle",
-        exists: None,
-        values: &[(Release(5, 12), |_| "1"), (Release(6, 12), |_| "0")],
-        why: "since 6.12 a CPU is offloaded, or taken back, only while it is offline",
-    },
-    History {
-        key: "rcu_normal_wake_from_gp",
-        exists: Some(Release(6, 10)),
-        values: &[
-            (Release(6, 1), |_| "0"),
-            (Release(6, 17), |cpus| if cpus <= 16 { "1" } else { "0" }),
-            (Release(7, 2), |_| "1"),
-        ],
-        why: "6.10 brought it, off; 6.17 has it on for up to 16 CPUs, 7.2 for any number, with the latch",
-    },
-    History {
-        key: "wake_from_gp_latch",
-        exists: Some(Release(7, 2)),
-        values: &[(Release(6, 1), |_| "none"), (Release(7, 2), |_| "64")],
-        why: "7.2 wakes callers directly on machines of any size, and sends callers of a flood another way",
-    },
-    History {
-        key: "early_qs",
-        exists: Some(Release(7, 0)),
-        values: &[(Release(6, 1), |_| "off"), (Release(7, 0), |_| "init")],
-        why: "7.0 merged the second published version",
-    },
-    History {
-        key: "nocb_overload_wake",
-        exists: None,
-        values: &[(Release(6, 1), |_| "1"), (Release(7, 0), |_| "0")],
-        why: "7.0 removed the deferred wake-up of a flood: rcuog does not rest while callbacks wait",
-    },
-    History {
-        key: "idle_loop",
-        exists: None,
-        values: &[(Release(6, 1), |_| "classic")],
-        why: "as with a cpuidle driver, in every version; from 7.0 on a kernel without one may have \
-              `retain`, which no version decides",
-    },
-];
+pub static HISTORY: LazyLock<Vec<History>> = LazyLock::new(|| {
+    let file = include_str!("../../../../../data/kernel-releases.toml");
+    let all: BTreeMap<String, Vec<History>> = toml::from_str(file).expect("a test reads it");
+    all.into_values().flatten().collect()
+});
 
 /// Sets what the version of this name decides; `none` decides nothing. None if the name is none.
 pub(super) fn set(options: &mut Options, name: &str) -> Option<()> {
@@ -124,8 +80,8 @@ pub(super) fn set(options: &mut Options, name: &str) -> Option<()> {
         return Some(());
     }
     let release = *RELEASES.iter().find(|it| it.to_string() == name)?;
-    for it in HISTORY {
-        let setting = find(it.key).expect("a test looks all up");
+    for it in HISTORY.iter() {
+        let setting = find(&it.key).expect("a test looks all up");
         let value = it.value(release, options.cpus);
         setting
             .set(options, value)
@@ -146,9 +102,9 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
         return Vec::new();
     };
     let foreign = HISTORY.iter().filter_map(|it| {
-        let (exists, setting) = (it.exists.filter(|&it| it > release)?, find(it.key)?);
+        let (exists, setting) = (it.exists.filter(|&it| it > release)?, find(&it.key)?);
         let value = setting.get(options);
-        let key = it.key;
+        let key = &it.key;
         (value != it.value(release, options.cpus)).then(|| {
             format!(
                 "{key}={value}: Linux {release} does not have it, {exists} is the first that does"
@@ -182,8 +138,8 @@ mod tests {
             for cpus in ["8", "64"] {
                 let options = of(release, cpus);
                 assert_eq!(options.kernel, Some(release));
-                for it in HISTORY {
-                    let value = find(it.key).expect(it.key).get(&options);
+                for it in HISTORY.iter() {
+                    let value = find(&it.key).expect(&it.key).get(&options);
                     assert_eq!(
                         value,
                         it.value(release, options.cpus),
@@ -201,11 +157,15 @@ mod tests {
 
     #[test]
     fn a_table_s_rows_are_in_order_and_begin_before_the_mechanism() {
-        for it in HISTORY {
-            assert!(it.values.is_sorted_by(|a, b| a.0 < b.0), "{}", it.key);
+        for it in HISTORY.iter() {
+            assert!(
+                it.values.is_sorted_by(|a, b| a.since < b.since),
+                "{}",
+                it.key
+            );
             let Some(exists) = it.exists else { continue };
-            let first = (it.values[0].1)(8);
-            assert!(it.values[0].0 < exists, "{}", it.key);
+            let first = it.values[0].is.as_str();
+            assert!(it.values[0].since < exists, "{}", it.key);
             let off = first == "none" || first == "off" || switch(first) == Some(false);
             assert!(off, "{}: {first}", it.key);
         }

@@ -17,13 +17,13 @@ pub(super) struct Function {
 impl Function {
     /// One of a task's `callbacks`.
     pub fn read(it: &Fields<'_>) -> Result<Function, Error> {
-        it.check_names(&["func", "bytes", "lazy", "can_wake"])?;
-        Ok(Function {
+        let function = Function {
             name: it.need("func")?,
             bytes: it.count("bytes", 0)?,
             lazy: it.flag("lazy", true)?,
             can_wake: it.flag("can_wake", true)?,
-        })
+        };
+        it.check_names().map(|()| function)
     }
 
     pub fn queued(&self, machine: &mut Machine) -> Queued {

@@ -12,6 +12,7 @@ use crate::record::stats::Stats;
 use crate::text::fields::{Cpus, Fields};
 use crate::text::file::{Section, Texts};
 use quiescent_kernel::CpuId;
+use std::cell::RefCell;
 use std::sync::Arc;
 use toml::Spanned;
 
@@ -57,10 +58,6 @@ pub(super) struct Group {
     /// What its steps are instead, if they are not a plain task's.
     instead: Option<Instead>,
 }
-
-const COMMON: [&str; 9] = [
-    "work", "name", "tasks", "cpu", "roams", "start", "endless", "srcu", "waits",
-];
 
 /// What callers wait for: the values of `waits`.
 const WAITS: [&str; 3] = ["normal", "expedited", "barrier"];
@@ -120,18 +117,24 @@ impl Group {
             parameters,
             sets,
             cpus: options.cpus,
+            asked: RefCell::default(),
         };
         let it = &fields;
         let function = |texts: &Spanned<Texts>| {
             let (at, fields) = (texts.span().start, texts.get_ref());
-            Function::read(&Fields { at, fields, ..*it })
+            let asked = RefCell::default();
+            Function::read(&Fields {
+                at,
+                fields,
+                asked,
+                ..*it
+            })
         };
         let callbacks = || {
             let all = section.callbacks.iter().map(function);
             all.collect::<Result<Vec<_>, _>>()
         };
-        let (known, work) = Pattern::read(it, callbacks, &section.steps, options)?;
-        it.check_names(&[&COMMON, known].concat())?;
+        let work = Pattern::read(it, callbacks, &section.steps, options)?;
         let cpus = it.cpus("cpu")?;
         let roams = it.flag("roams", false)?;
         let each = match &cpus {
@@ -149,7 +152,7 @@ impl Group {
             let why = format!("a name of {} bytes: give {MOST_NAME} at most", name.len());
             return Err(it.wrong(why));
         }
-        Ok(Group {
+        let group = Group {
             name,
             tasks: if each == 0 { 0 } else { tasks },
             cpus,
@@ -161,7 +164,8 @@ impl Group {
             roams,
             instead: instead(it)?,
             work,
-        })
+        };
+        it.check_names().map(|()| group)
     }
 
     fn spawn(&self, machine: &mut Machine, options: &Options, chance: &mut Chance) {

@@ -13,6 +13,7 @@ use crate::kernel::machine::Machine;
 use crate::text::fields::{Cpus, Fields};
 use crate::text::file::Text;
 use crate::text::values::time;
+use quiescent_kernel::CpuId;
 use toml::Spanned;
 
 /// The values of `work`.
@@ -37,17 +38,14 @@ pub(super) struct Pattern {
     pub listed: u64,
 }
 
-/// The fields that are a kind's own.
-type Known = &'static [&'static str];
-
 impl Pattern {
-    /// The pattern of a section, and the fields that are its own.
+    /// The pattern of a section.
     pub fn read(
         it: &Fields<'_>,
         callbacks: impl Fn() -> Result<Vec<Function>, Error>,
         list: &[Spanned<Text>],
         options: &Options,
-    ) -> Result<(Known, Pattern), Error> {
+    ) -> Result<Pattern, Error> {
         let Some(kind) = it.word("work", &WORKS)? else {
             return Err(it.need("work").expect_err("it is not there"));
         };
@@ -55,7 +53,7 @@ impl Pattern {
             "turns" | "read" | "reclaim" | "plug" => Vec::new(),
             _ => callbacks()?,
         };
-        let (known, steps): (Known, Steps) = match WORKS[kind] {
+        let steps = match WORKS[kind] {
             "rounds" => rounds(it, all.len())?,
             "turns" => turns(it)?,
             "queue" => queue(it, all.len(), options.costs.work)?,
@@ -66,17 +64,16 @@ impl Pattern {
             "close" => close(it, all.len())?,
             _ => plug(it)?,
         };
-        let cpus = match it.cpus("which")? {
-            Cpus::These(list) if WORKS[kind] == "plug" => list.len(),
+        let cpus = match WORKS[kind] {
+            "plug" => changed(it)?.len(),
             _ => 0,
         };
-        let pattern = Pattern {
+        Ok(Pattern {
             steps,
             listed: (cpus + all.len()) as u64,
             callbacks: all,
             endless: !matches!(WORKS[kind], "rounds" | "switch"),
-        };
-        Ok((known, pattern))
+        })
     }
 
     /// A task's own copy, on this machine.
@@ -92,7 +89,7 @@ fn varies(it: &Fields<'_>, default: bool) -> Result<impl Fn(u64) -> Time, Error>
     Ok(move |mean| Time { mean, vary })
 }
 
-fn rounds(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
+fn rounds(it: &Fields<'_>, n: usize) -> Result<Steps, Error> {
     let awaits = it.count("awaits", 0)?;
     if n > 1 || (awaits > 0 && n == 0) {
         let why =
@@ -126,24 +123,19 @@ fn rounds(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
         sleep(waits(steps, last), rest)
     };
     let rounds = if calls + awaits == 0 { 0 } else { rounds };
-    let steps = match rounds {
+    Ok(match rounds {
         0 => Steps::default(),
         rounds => Steps::default().repeat(Some(rounds), round),
-    };
-    let known = &[
-        "rounds", "calls", "awaits", "pause", "compute", "rest", "vary",
-    ];
-    Ok((known, steps))
+    })
 }
 
-fn turns(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
+fn turns(it: &Fields<'_>) -> Result<Steps, Error> {
     let (compute, sleep) = (it.time("compute", 1_000_000_000)?, it.time("sleep", 0)?);
     let time = varies(it, false)?;
-    let steps = Steps::default().repeat(None, |it| it.run(time(compute)).pause(time(sleep)));
-    Ok((&["compute", "sleep", "vary"], steps))
+    Ok(Steps::default().repeat(None, |it| it.run(time(compute)).pause(time(sleep))))
 }
 
-fn queue(it: &Fields<'_>, n: usize, work: u64) -> Result<(Known, Steps), Error> {
+fn queue(it: &Fields<'_>, n: usize, work: u64) -> Result<Steps, Error> {
     if n == 0 {
         let why = "work = \"queue\" has callbacks = [{ func = \"…\" }]";
         return Err(it.wrong(why.into()));
@@ -151,19 +143,14 @@ fn queue(it: &Fields<'_>, n: usize, work: u64) -> Result<(Known, Steps), Error> 
     let every = varies(it, true)?(it.rate("rate")?);
     let (times, stop) = (it.count("times", 1)?, it.time("stop", u64::MAX)?);
     let (work, between) = (it.time("compute", work)?, it.time("between", 0)?);
-    let steps = match every.mean {
+    let one = |it: Steps| it.due(every, stop).queue(n, times, work, between);
+    Ok(match every.mean {
         0 => Steps::default(),
-        _ => Steps::default().repeat(None, |it| {
-            it.due(every, stop).queue(n, times, work, between)
-        }),
-    };
-    Ok((
-        &["rate", "vary", "times", "compute", "between", "stop"],
-        steps,
-    ))
+        _ => Steps::default().repeat(None, one),
+    })
 }
 
-fn read(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
+fn read(it: &Fields<'_>) -> Result<Steps, Error> {
     let (sections, inside) = (it.count("sections", 0)?, it.time("inside", 1000)?);
     let outside = it.time("outside", 1000)?;
     let sleeps = SLEEPS[it.word("sleeps", &SLEEPS)?.unwrap_or(0)];
@@ -173,14 +160,13 @@ fn read(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
         false => steps.run(time(ns)),
     };
     let times = (sections > 0).then_some(sections);
-    let steps = Steps::default().repeat(times, |it| {
+    Ok(Steps::default().repeat(times, |it| {
         let it = pass(it.op(Op::Lock), inside, "inside");
         pass(it.op(Op::Unlock), outside, "outside")
-    });
-    Ok((&["sections", "inside", "outside", "sleeps", "vary"], steps))
+    }))
 }
 
-fn switch(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
+fn switch(it: &Fields<'_>, n: usize) -> Result<Steps, Error> {
     if n != 1 {
         let why = "work = \"switch\" has one callback: callbacks = [{ func = \"…\" }]";
         return Err(it.wrong(why.into()));
@@ -188,22 +174,20 @@ fn switch(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
     let times = Some(it.count("times", 1)?);
     let (compute, rest) = (it.time("compute", 0)?, it.time("rest", 0)?);
     let rest = varies(it, false)?(rest);
-    let steps = Steps::default().repeat(times, |it| it.kernel(compute).wait(0).rest(rest));
-    Ok((&["times", "compute", "rest", "vary"], steps))
+    Ok(Steps::default().repeat(times, |it| it.kernel(compute).wait(0).rest(rest)))
 }
 
-fn reclaim(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
+fn reclaim(it: &Fields<'_>) -> Result<Steps, Error> {
     let every = Time::of(it.time("every", 10_000_000)?);
     let (above, lazy) = (it.count("above", 0)?, it.count("lazy", ALL)?);
     let look = Op::Reclaim { above, lazy };
-    let steps = match every.mean {
+    Ok(match every.mean {
         0 => Steps::default(),
         _ => Steps::default().repeat(None, |it| it.sleep(every).op(look)),
-    };
-    Ok((&["every", "above", "lazy"], steps))
+    })
 }
 
-fn close(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
+fn close(it: &Fields<'_>, n: usize) -> Result<Steps, Error> {
     let every = varies(it, false)?(it.rate("rate")?);
     let (buffers, stop) = (it.count("buffers", 1)?, it.time("stop", u64::MAX)?);
     let (draw, close) = (it.time("compute", 0)?, it.time("close", 2000)?);
@@ -212,7 +196,7 @@ fn close(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
         (0..n).fold(it, Steps::call).op(Op::Leave)
     };
     let frame = |it: Steps| {
-        let it = it.frame(every, stop);
+        let it = it.arrivals(every, stop, true);
         let it = if draw > 0 {
             it.op(Op::Compute(draw))
         } else {
@@ -220,24 +204,25 @@ fn close(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
         };
         it.repeat(Some(buffers), one)
     };
-    let steps = match every.mean.min(buffers) {
+    Ok(match every.mean.min(buffers) {
         0 => Steps::default(),
         _ => Steps::default().repeat(None, frame),
-    };
-    Ok((
-        &["rate", "vary", "buffers", "compute", "close", "stop"],
-        steps,
-    ))
+    })
 }
 
-fn plug(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
-    let Cpus::These(cpus) = it.cpus("which")? else {
-        return Err(it.wrong("work = \"plug\" has `which`: a list of CPUs, or `none`".into()));
-    };
+/// The CPUs that a task of the kind `plug` changes.
+fn changed(it: &Fields<'_>) -> Result<Vec<CpuId>, Error> {
+    match it.cpus("which")? {
+        Cpus::These(cpus) => Ok(cpus),
+        _ => Err(it.wrong("work = \"plug\" has `which`: a list of CPUs, or `none`".into())),
+    }
+}
+
+fn plug(it: &Fields<'_>) -> Result<Steps, Error> {
+    let cpus = changed(it)?;
     let (every, away) = (it.time("every", 100_000_000)?, it.time("away", 50_000_000)?);
     let (time, offload) = (varies(it, false)?, it.flag("offload", false)?);
-    let steps = Steps::default().plug(cpus, offload, time(every), time(away));
-    Ok((&["which", "every", "away", "offload", "vary"], steps))
+    Ok(Steps::default().plug(cpus, offload, time(every), time(away)))
 }
 
 /// What a step of the kind `steps` may be.
@@ -245,11 +230,7 @@ const STEPS: &str = "run TIME, kernel TIME, sleep TIME (`~TIME` is drawn with th
     call_rcu FUNCTION (of its callbacks), the same with await, synchronize_rcu, lock and unlock";
 
 /// The steps that the file has, `times` times or for ever.
-fn steps(
-    it: &Fields<'_>,
-    list: &[Spanned<Text>],
-    callbacks: &[Function],
-) -> Result<(Known, Steps), Error> {
+fn steps(it: &Fields<'_>, list: &[Spanned<Text>], callbacks: &[Function]) -> Result<Steps, Error> {
     let times = it.count("times", 0)?;
     let one = |steps: Steps, text: &Spanned<Text>| {
         let (at, text) = (text.span().start, text.get_ref().0.as_str());
@@ -282,7 +263,7 @@ fn steps(
         done.ok_or_else(|| it.file.wrong(at, wrong()))
     };
     let all = |steps| list.iter().try_fold(steps, one);
-    all(Steps::default())?;
+    drop(all(Steps::default())?);
     let takes_time = ["run", "sleep", "await", "synchronize_rcu"];
     let begins =
         |it: &Spanned<Text>| takes_time.contains(&it.get_ref().0.split(' ').next().unwrap_or(""));
@@ -290,10 +271,8 @@ fn steps(
         let why = "`steps` has one that takes time: run, sleep, await or synchronize_rcu";
         return Err(it.wrong(why.into()));
     }
-    let steps = Steps::default().repeat((times > 0).then_some(times), |steps| {
-        all(steps).expect("all of them were read")
-    });
-    Ok((&["times"], steps))
+    let times = (times > 0).then_some(times);
+    Ok(Steps::default().repeat(times, |steps| all(steps).expect("all of them were read")))
 }
 
 /// The longest time of a step, in nanoseconds.

@@ -70,45 +70,44 @@ impl Block {
     fn split(&mut self) {
         let mut line_before = Before::default();
         let mut start = 0;
-        let bytes = self.text.as_bytes();
-        while start < bytes.len() {
-            let rest = &bytes[start..];
+        while start < self.text.len() {
+            let rest = &self.text.as_bytes()[start..];
             let begun = line::start(rest, &mut line_before);
             let known = begun.as_ref().map_or(0, Places::known);
             let length = memchr::memchr(b'\n', &rest[known..]);
             let length = length.map_or(rest.len(), |at| known + at);
-            let end = start + length;
+            let line = &rest[..length];
             self.met.lines += 1;
-            let places = match begun {
-                Some(places) if length <= super::LINE_MOST => Some(places.until(&rest[..length])),
-                _ => match line::any(&self.text[start..end]) {
-                    Ok(Line::Record(record)) => Some(Places::of(&self.text[start..], &record)),
-                    // It is a part of the record before it.
-                    Ok(Line::Frame) => {
-                        if let Some(PlacedRecord { start, places, .. }) = self.entries.last_mut() {
-                            let start = *start as usize;
-                            places.extend(&self.text[start..], end - start);
-                        }
-                        None
-                    }
-                    Ok(other) => {
-                        self.met.note_header(other);
-                        None
-                    }
-                    Err(fault) => {
-                        self.met.malformed.add(self.met.lines, fault);
-                        None
-                    }
-                },
-            };
-            if let Some(places) = places {
-                self.entries.push(PlacedRecord {
+            match begun {
+                Some(places) if length <= super::LINE_MOST => self.entries.push(PlacedRecord {
                     start: start as u32,
                     line: self.met.lines as u32,
-                    places,
-                });
+                    places: places.until(line),
+                }),
+                _ => self.any(start, start + length),
             }
-            start = end + 1;
+            start += length + 1;
+        }
+    }
+
+    /// Reads a line of any layout.
+    #[inline(never)]
+    fn any(&mut self, start: usize, end: usize) {
+        match line::any(&self.text[start..end]) {
+            Ok(Line::Record(record)) => self.entries.push(PlacedRecord {
+                start: start as u32,
+                line: self.met.lines as u32,
+                places: Places::of(&self.text[start..], &record),
+            }),
+            // It is a part of the record before it.
+            Ok(Line::Frame) => {
+                if let Some(PlacedRecord { start, places, .. }) = self.entries.last_mut() {
+                    let start = *start as usize;
+                    places.extend(&self.text[start..], end - start);
+                }
+            }
+            Ok(other) => self.met.note_header(other),
+            Err(fault) => self.met.malformed.add(self.met.lines, fault),
         }
     }
 
