@@ -1,105 +1,24 @@
 //! Breadth-first search over whole states, of any model.
 //!
-//! A state that was met before is recognised by a 128-bit fingerprint of all its fields; two different states
-//! among a few million share a fingerprint with a probability below 10⁻²⁴. Whole states are kept only until
-//! they are expanded. For each state one path back to the start is kept, so that a violation comes with the
-//! shortest list of actions that leads to it.
+//! A state that was met before is recognised by a hash of all its fields, of 64 bits; two different states
+//! among a few million share one with a probability below 10⁻⁶, and the same ones in every run. Whole states
+//! are kept only until they are expanded. For each state one path back to the start is kept, so that a
+//! violation comes with the shortest list of actions that leads to it.
 #![allow(
     missing_docs,
     reason = "for the tests of this project only; each item's comment describes it"
 )]
 
-use std::collections::VecDeque;
-use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{HashSet, VecDeque};
 use std::fmt::Debug;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Two independent multiply-and-rotate hashes over the words of a state.
-#[derive(Default)]
-struct Fingerprint {
-    a: u64,
-    b: u64,
-}
+use foldhash::quality::FixedState;
 
-impl Fingerprint {
-    fn word(&mut self, word: u64) {
-        let k = word.wrapping_mul(0x87c3_7b91_1142_53d5).rotate_left(31);
-        self.a = (self.a ^ k.wrapping_mul(0x4cf5_ad43_2745_937f)).rotate_left(27);
-        self.a = self
-            .a
-            .wrapping_add(self.b)
-            .wrapping_mul(5)
-            .wrapping_add(0x52dc_e729);
-        let k = word.wrapping_mul(0x4cf5_ad43_2745_937f).rotate_left(33);
-        self.b = (self.b ^ k.wrapping_mul(0x87c3_7b91_1142_53d5)).rotate_left(31);
-        self.b = self
-            .b
-            .wrapping_add(self.a)
-            .wrapping_mul(5)
-            .wrapping_add(0x3849_5ab5);
-    }
-
-    fn of(state: &impl Hash) -> u128 {
-        let mut lanes = Fingerprint { a: 1, b: 2 };
-        state.hash(&mut lanes);
-        let mix = |mut x: u64| {
-            x = (x ^ x >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-            x = (x ^ x >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-            x ^ x >> 33
-        };
-        let (a, b) = (
-            mix(lanes.a.wrapping_add(lanes.b)),
-            mix(lanes.b ^ lanes.a.rotate_left(32)),
-        );
-        u128::from(a) << 64 | u128::from(b)
-    }
-}
-
-impl Hasher for Fingerprint {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.word(u64::from_le_bytes(word));
-        }
-    }
-    fn write_u8(&mut self, i: u8) {
-        self.word(i.into());
-    }
-    fn write_u32(&mut self, i: u32) {
-        self.word(i.into());
-    }
-    fn write_u64(&mut self, i: u64) {
-        self.word(i);
-    }
-    fn write_usize(&mut self, i: usize) {
-        self.word(i as u64);
-    }
-    fn write_isize(&mut self, i: isize) {
-        self.word(i as u64);
-    }
-    fn finish(&self) -> u64 {
-        self.a
-    }
-}
-
-/// A hasher that returns the fingerprint itself, which is a hash already.
-#[derive(Default)]
-struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn write(&mut self, bytes: &[u8]) {
-        for (i, byte) in bytes.iter().take(8).enumerate() {
-            self.0 ^= u64::from(*byte) << (8 * i);
-        }
-    }
-    fn write_u128(&mut self, i: u128) {
-        self.0 = i as u64;
-    }
-    fn finish(&self) -> u64 {
-        self.0
-    }
+/// The same in every run.
+fn fingerprint(state: &impl Hash) -> u64 {
+    FixedState::with_seed(0).hash_one(state)
 }
 
 /// The size of a search.
@@ -130,8 +49,7 @@ pub fn explore<S: Clone + Hash, A: Copy + Debug>(
     mut visit: impl FnMut(&S) -> Result<Vec<A>, String>,
     mut apply: impl FnMut(&mut S, A) -> Result<(), String>,
 ) -> Result<Searched, String> {
-    let mut known: HashMap<u128, (), BuildHasherDefault<AsIs>> = HashMap::default();
-    known.insert(Fingerprint::of(&start), ());
+    let mut known = HashSet::from([fingerprint(&start)]);
     // For each state the one that it was reached from, and the action.
     let mut way: Vec<(usize, Option<A>)> = vec![(0, None)];
     let mut queue = VecDeque::from([(0, 0, start)]);
@@ -145,8 +63,7 @@ pub fn explore<S: Clone + Hash, A: Copy + Debug>(
             guarded(|| apply(&mut next, action))
                 .map_err(|why| violation(bounds, &way, at, Some(action), &why))?;
             transitions += 1;
-            if let Entry::Vacant(vacant) = known.entry(Fingerprint::of(&next)) {
-                vacant.insert(());
+            if known.insert(fingerprint(&next)) {
                 way.push((at, Some(action)));
                 queue.push_back((way.len() - 1, depth + 1, next));
             }
