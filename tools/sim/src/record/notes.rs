@@ -159,8 +159,16 @@ impl Notes {
     }
 
     /// The machine did something that a kernel traces.
+    #[inline]
     pub fn say(&self, what: What) {
-        if self.tracing.get() && (!self.only_calls.get() || what.is_of_calls()) {
+        // Nearly always it does not: then nothing of it is made.
+        if self.tracing.get() {
+            self.keep(what);
+        }
+    }
+
+    fn keep(&self, what: What) {
+        if !self.only_calls.get() || what.is_of_calls() {
             self.lines.borrow_mut().push((self.place.get(), what));
         }
     }
@@ -168,7 +176,7 @@ impl Notes {
     /// The same, with a text of its own.
     pub fn text(&self, text: impl FnOnce() -> String) {
         if self.tracing.get() && !self.only_calls.get() {
-            self.say(What::Text(text()));
+            self.keep(What::Text(text()));
         }
     }
 

@@ -109,7 +109,7 @@ impl Part for Callbacks {
         let (names, calls) = (&mut self.names, &self.calls);
         let of = |function: &str| source(seen, names, calls.as_ref(), function);
         match self.follow.see(seen.record, seen.event, seen.inside, of) {
-            Some(Was::Queued(of)) if seen.inside && of.wanted => {
+            Some(Was::Queued(_, of)) if seen.inside && of.wanted => {
                 self.counts.rows(&of).for_each(|it| it.queued += 1);
             }
             Some(Was::Invoked(function, queued)) => self.invoked(seen, function, queued),

@@ -31,7 +31,8 @@ pub(crate) struct Follow<T> {
 /// What an event was to callbacks.
 #[derive(Debug)]
 pub(crate) enum Was<'a, T> {
-    Queued(T),
+    /// Its function.
+    Queued(&'a str, T),
     /// An event of offloading says how this one was queued.
     Placed(Pending<T>),
     /// Its function, and how it waited; none if its queueing was not seen.
@@ -63,7 +64,7 @@ impl<T: Copy> Follow<T> {
                 };
                 self.again += u64::from(self.waiting.insert(head, queued).replaced.is_some());
                 self.ways.queued(record, head);
-                return Some(Was::Queued(queued.of));
+                return Some(Was::Queued(function, queued.of));
             }
             (_, Event::NocbWake { cpu, what }) => {
                 let (head, first) = self.ways.offload(record, cpu, what)?;

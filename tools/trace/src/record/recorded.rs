@@ -106,13 +106,8 @@ impl Recorder {
             self.delay = Distribution::default();
         }
         let (inside, next) = (place != Place::Outside, self.arrivals.len());
-        let mut queues = "";
-        let of = |function| {
-            queues = function;
-            next
-        };
-        match self.callbacks.see(record, &event, inside, of) {
-            Some(Was::Queued(_)) => self.arrives(record, queues),
+        match self.callbacks.see(record, &event, inside, |_| next) {
+            Some(Was::Queued(function, _)) => self.arrives(record, function),
             Some(Was::Placed(queued)) => {
                 let arrival = &mut self.arrivals[queued.of];
                 if let Event::NocbWake { what, .. } = event {
