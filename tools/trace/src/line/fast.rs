@@ -9,7 +9,7 @@
 //! made at ASCII bytes, so that no piece can be half a character. The numbers of [`Places`] are cut out once,
 //! by the thread that has the line: this is where nearly all the time of reading goes, about 40 ns a line.
 
-use super::{Places, Unit};
+use super::{CPUS_MOST, Places, Unit};
 use crate::base::bytes::{ONES, digits, first};
 
 /// One in each byte.
@@ -46,12 +46,28 @@ pub(crate) struct Before {
 #[inline(always)]
 pub(crate) fn start(bytes: &[u8], before: &mut Before) -> Option<Places> {
     let head = columns(bytes, before)?;
-    behind(bytes, head, before)
+    behind(bytes, head, before, |_, _| None)
 }
 
-/// What stands behind the head: its end, where the text starts, is that of a piece.
+/// A line with a task, an id, `[cpu]` and a time wherever they are, as other programs write it. Most lines of
+/// those are plain: what is not has a reader of its own.
+pub(super) fn plain(line: &[u8]) -> Option<Places> {
+    if line.first() != Some(&b' ') {
+        return None; // a name may stand in front
+    }
+    let head = anywhere(line)?;
+    Some(behind(line, head, &mut Before::default(), name)?.until(line))
+}
+
+/// What stands behind the head: its end, where the text starts, is that of a piece. `name` finds the name of an
+/// event that is not only letters.
 #[inline(always)]
-fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
+fn behind(
+    bytes: &[u8],
+    head: Head,
+    before: &mut Before,
+    name: impl Fn(&[u8], usize) -> Option<(usize, usize)>,
+) -> Option<Places> {
     let (time_ns, at) = match column_of_time(bytes, head.rest, before) {
         Some(time) => time,
         None => match time(bytes, blanks(bytes, head.rest))? {
@@ -64,10 +80,11 @@ fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
         return None;
     }
     let at = letters(bytes, start);
-    // Letters, a colon and a blank.
-    if at == start || bytes.get(at..at + 2) != Some(b": ") {
-        return None;
-    }
+    // Nearly always letters, a colon and a blank.
+    let (start, at) = match bytes.get(at..at + 2) {
+        Some(b": ") if at > start => (start, at),
+        _ => name(bytes, start)?,
+    };
     Some(Places {
         pid: head.pid,
         cpu: head.cpu,
@@ -211,6 +228,54 @@ fn u128_at(bytes: &[u8], at: usize) -> u128 {
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let eight = bytes.get(at..).and_then(|rest| rest.first_chunk());
     eight.map_or(0, |eight| u64::from_le_bytes(*eight))
+}
+
+/// Task, id, CPU and flags where the bracket is the first one.
+#[inline(never)]
+fn anywhere(bytes: &[u8]) -> Option<Head> {
+    let open = memchr::memchr(b'[', bytes)?;
+    let before = bytes[..open].trim_ascii_end();
+    let id = before.iter().rev().take_while(|b| b.is_ascii_digit());
+    let dash = before.len().checked_sub(id.count() + 1)?;
+    let (pid, _) = digits(before, dash + 1)?;
+    let task = before[..dash].trim_ascii_end();
+    let first = blanks(task, 0);
+    task_is_plain(&task[first..])?;
+    let (cpu, close) = digits(bytes, open + 1)?;
+    if before[dash] != b'-' || cpu >= u64::from(CPUS_MOST) || bytes.get(close) != Some(&b']') {
+        return None;
+    }
+    let start = blanks(bytes, close + 1);
+    let rest = &bytes[start..];
+    let end = start + memchr::memchr(b' ', rest)?;
+    // Without flags the time follows at once.
+    let (flags, rest) = match bytes[end - 1] {
+        b':' => ((start, start), start),
+        _ => ((start, end), blanks(bytes, end)),
+    };
+    Some(Head {
+        task: (first, task.len()),
+        pid: u32::try_from(pid).ok()?,
+        cpu: cpu as u32,
+        flags,
+        rest,
+    })
+}
+
+/// Where the name of an event is, behind its subsystem. One with a bracket is a system call, or a difference
+/// of times.
+#[cold]
+fn name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
+    let rest = bytes.get(start..)?;
+    let word = &rest[..memchr::memchr(b' ', rest).unwrap_or(rest.len())];
+    let (b':', name) = word.split_last()? else {
+        return None;
+    };
+    if name.iter().any(|b| !b.is_ascii_graphic() || *b == b'(') {
+        return None;
+    }
+    let from = memchr::memrchr(b':', name).map_or(0, |at| at + 1);
+    (from < name.len()).then_some((start + from, start + name.len()))
 }
 
 /// The first so many bits of eight bytes, behind as many `0` as are missing.

@@ -246,6 +246,9 @@ pub(crate) fn any(line: &str) -> Result<Line<'_>, Fault> {
     if line.len() > crate::LINE_MOST {
         return Err(Fault::Long);
     }
+    if let Some(places) = fast::plain(line.as_bytes()) {
+        return Ok(Line::Record(places.on(line, 0, 0)));
+    }
     let line = without_grep(line);
     let start = line.trim_ascii_start();
     if let Some(line) = special(start) {
