@@ -20,7 +20,8 @@ pub struct Request {
 
 impl Subcommand for Request {
     fn augment_subcommands(command: Command) -> Command {
-        command.subcommands(cases::all().into_iter().map(subcommand))
+        // Their words are read when one of them is wanted, and not at each start of the program.
+        command.defer(|it| it.subcommands(cases::all().into_iter().map(subcommand)))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {

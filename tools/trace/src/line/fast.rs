@@ -51,7 +51,8 @@ pub(crate) fn start(bytes: &[u8], before: &mut Before) -> Option<Places> {
 
 /// A line with a task, an id, `[cpu]` and a time wherever they are, as other programs write it. Most lines of
 /// those are plain: what is not has a reader of its own.
-pub(super) fn plain(line: &[u8]) -> Option<Places> {
+#[inline(never)]
+pub(crate) fn plain(line: &[u8]) -> Option<Places> {
     if line.first() != Some(&b' ') {
         return None; // a name may stand in front
     }
@@ -231,7 +232,6 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Task, id, CPU and flags where the bracket is the first one.
-#[inline(never)]
 fn anywhere(bytes: &[u8]) -> Option<Head> {
     let open = memchr::memchr(b'[', bytes)?;
     let before = bytes[..open].trim_ascii_end();
@@ -248,6 +248,9 @@ fn anywhere(bytes: &[u8]) -> Option<Head> {
     let start = blanks(bytes, close + 1);
     let rest = &bytes[start..];
     let end = start + memchr::memchr(b' ', rest)?;
+    if !bytes[start..end].iter().all(u8::is_ascii_graphic) {
+        return None;
+    }
     // Without flags the time follows at once.
     let (flags, rest) = match bytes[end - 1] {
         b':' => ((start, start), start),

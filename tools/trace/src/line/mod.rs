@@ -38,7 +38,7 @@ use crate::Fault;
 use crate::event::{Event, Fields, of_fields, of_text};
 
 use columns::column_of_cpu;
-pub(crate) use fast::{Before, start};
+pub(crate) use fast::{Before, plain, start};
 use latency::{latency, timed};
 use list::listed;
 pub(crate) use made::{Columns, Draft, Made, Maker};
@@ -245,9 +245,6 @@ impl Places {
 pub(crate) fn any(line: &str) -> Result<Line<'_>, Fault> {
     if line.len() > crate::LINE_MOST {
         return Err(Fault::Long);
-    }
-    if let Some(places) = fast::plain(line.as_bytes()) {
-        return Ok(Line::Record(places.on(line, 0, 0)));
     }
     let line = without_grep(line);
     let start = line.trim_ascii_start();

@@ -75,7 +75,20 @@ impl Follow {
 
     /// The next event; `reported`: the last report of the grace period that runs has come. The grace period
     /// that is over with it, whole or torn.
+    #[inline(always)]
     pub(crate) fn see(
+        &mut self,
+        record: &Record<'_>,
+        event: &Event<'_>,
+        seen: (bool, bool),
+    ) -> Option<Running> {
+        match event {
+            Event::GracePeriod { .. } | Event::FutureGp { .. } => self.step(record, event, seen),
+            _ => None, // nearly all
+        }
+    }
+
+    fn step(
         &mut self,
         record: &Record<'_>,
         event: &Event<'_>,

@@ -78,11 +78,12 @@ impl Block {
             let length = length.map_or(rest.len(), |at| known + at);
             let line = &rest[..length];
             self.met.lines += 1;
-            match begun {
+            let begun = begun.map(|it| it.until(line));
+            match begun.or_else(|| line::plain(line)) {
                 Some(places) if length <= super::LINE_MOST => self.entries.push(PlacedRecord {
                     start: start as u32,
                     line: self.met.lines as u32,
-                    places: places.until(line),
+                    places,
                 }),
                 _ => self.any(start, start + length),
             }
