@@ -10,8 +10,8 @@ use crate::subjects::Language;
 use crate::subjects::loops::{turn, used};
 use std::mem::MaybeUninit;
 
-/// What is retired: 64 bytes, one word of them written, nothing to drop. (Fewer words of `REST` where a head is
-/// part of the 64 bytes.)
+/// What is retired: 64 bytes, one word of them written, nothing to drop. (Fewer words of `REST` where a head
+/// is part of the 64 bytes.)
 #[derive(Debug)]
 pub(crate) struct Block<const REST: usize = 7> {
     value: u64,
