@@ -4,104 +4,78 @@
 //! read`.
 
 use super::Deferring;
-use super::swap::{self, Swaps};
+use super::swap::{self, Swaps, Value};
 use crate::measure::clock;
 use crate::subjects::Language;
 use crate::subjects::loops::{turn, used};
 use std::mem::MaybeUninit;
 
-/// What is retired: 64 bytes, one word of them written, nothing to drop.
+/// What is retired: 64 bytes, one word of them written, nothing to drop. (Fewer words of `REST` where a head
+/// is part of the 64 bytes.)
 #[derive(Debug)]
-pub(crate) struct Block {
-    pub(crate) value: u64,
-    _rest: MaybeUninit<[u64; 7]>,
+pub(crate) struct Block<const REST: usize = 7> {
+    value: u64,
+    _rest: MaybeUninit<[u64; REST]>,
 }
 
-impl Block {
-    pub(crate) fn new(value: u64) -> Self {
+impl<const REST: usize> Value for Block<REST> {
+    #[inline(always)]
+    fn new(turn: u64) -> Self {
         Block {
-            value,
+            value: turn,
             _rest: MaybeUninit::uninit(),
         }
+    }
+
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.value
     }
 }
 
 /// What an owning object owns: 32 bytes, as `QB_TEXT` in `shims/retire.h`.
-pub(crate) const TEXT: &str = "an object with something to drop";
+const TEXT: &str = "an object with something to drop";
 
-/// 64 bytes that own 32 more.
+/// 64 bytes that own 32 more; `REST` as in [`Block`].
 #[derive(Debug)]
-pub(crate) struct Owning {
-    _text: String,
-    _rest: MaybeUninit<[u64; 5]>,
+pub(crate) struct Owning<const REST: usize = 5> {
+    text: String,
+    _rest: MaybeUninit<[u64; REST]>,
 }
 
-impl Owning {
-    pub(crate) fn new() -> Self {
+impl<const REST: usize> Value for Owning<REST> {
+    #[inline(always)]
+    fn new(_: u64) -> Self {
         Owning {
-            _text: String::from(TEXT),
+            text: String::from(TEXT),
             _rest: MaybeUninit::uninit(),
         }
     }
+
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.text.len() as u64
+    }
 }
 
-/// How a library retires.
-pub(crate) trait Defer {
+/// How a library retires an object of this type.
+pub(crate) trait Defer<T: Value> {
     /// The calling thread's way in; made once before a loop.
     fn new() -> Self;
-    /// A new block.
-    fn make(value: u64) -> *mut ();
-    /// Retires a block.
-    ///
-    /// # Safety
-    /// It comes from `make` and is retired once; it is used only by readers whose sections began before.
-    unsafe fn retire(&self, block: *mut ());
-}
-
-/// A library that is measured with owning objects too.
-pub(crate) trait DeferOwning: Defer {
-    /// Makes and retires one.
-    fn retire_owning(&self);
-}
-
-/// A library that retires boxes: all of the above.
-pub(crate) trait Boxed {
-    /// [`Defer::new`].
-    fn new() -> Self;
+    /// Where the library wants it: in a box. Only [`Defer::retire`] looks at what is there.
+    #[inline(always)]
+    fn make(object: T) -> *mut T {
+        Box::into_raw(Box::new(object))
+    }
     /// Retires it.
     ///
     /// # Safety
-    /// From a box, and retired once; it is used only by readers whose sections began before.
-    unsafe fn retire<T: Send + Sync + 'static>(&self, object: *mut T);
-}
-
-impl<B: Boxed> Defer for B {
-    fn new() -> Self {
-        B::new()
-    }
-
-    #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        Box::into_raw(Box::new(Block::new(value))).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise: a box of `make`.
-        unsafe { Boxed::retire(self, block.cast::<Block>()) };
-    }
-}
-
-impl<B: Boxed> DeferOwning for B {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        // SAFETY: from a box, not shared yet.
-        unsafe { Boxed::retire(self, Box::into_raw(Box::new(Owning::new()))) };
-    }
+    /// It comes from `make` and is retired once; it is used only by readers whose sections began before.
+    unsafe fn retire(&self, object: *mut T);
 }
 
 /// The table for a library, without `owning`, swaps and verbs.
-pub(crate) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
+pub(crate) const fn deferring<P: Defer<T>, T: Value>(name: &'static str) -> Deferring {
     fn nothing() {}
     Deferring {
         name,
@@ -110,10 +84,10 @@ pub(crate) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
         detach: nothing,
         finish: nothing,
         settle: nothing,
-        make: make::<P>,
-        retire: retire::<P>,
-        stamped: stamped::<P>,
-        all_in: all_in::<P>,
+        make: make::<P, T>,
+        retire: retire::<P, T>,
+        stamped: stamped::<P, T>,
+        all_in: all_in::<P, T>,
         owning: None,
         swaps: Swaps::NONE,
         call: None,
@@ -125,21 +99,21 @@ pub(crate) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
 }
 
 #[inline(never)]
-fn make<P: Defer>(slots: &mut [*mut ()]) {
+fn make<P: Defer<T>, T: Value>(slots: &mut [*mut ()]) {
     for slot in slots {
-        *slot = P::make(1);
+        *slot = P::make(T::new(1)).cast();
     }
 }
 
 /// # Safety
 /// As [`Defer::retire`] for each block.
 #[inline(never)]
-unsafe fn retire<P: Defer>(blocks: &[*mut ()]) {
+unsafe fn retire<P: Defer<T>, T: Value>(blocks: &[*mut ()]) {
     let peer = P::new();
     let mut i = 0;
     for &block in blocks {
         // SAFETY: the caller's promise.
-        unsafe { peer.retire(block) };
+        unsafe { peer.retire(block.cast()) };
         turn(&mut i);
     }
 }
@@ -147,36 +121,25 @@ unsafe fn retire<P: Defer>(blocks: &[*mut ()]) {
 /// # Safety
 /// As [`Defer::retire`] for each block.
 #[inline(never)]
-unsafe fn stamped<P: Defer>(blocks: &[*mut ()], took: &mut [u64]) {
+unsafe fn stamped<P: Defer<T>, T: Value>(blocks: &[*mut ()], took: &mut [u64]) {
     let peer = P::new();
     for (&block, took) in blocks.iter().zip(took) {
         let begin = clock::stamp();
         // SAFETY: the caller's promise.
-        unsafe { peer.retire(block) };
+        unsafe { peer.retire(block.cast()) };
         *took = clock::stamp().saturating_sub(begin);
     }
 }
 
+/// Makes and retires so many.
 #[inline(never)]
-fn all_in<P: Defer>(n: u64) {
+pub(crate) fn all_in<P: Defer<T>, T: Value>(n: u64) {
     let peer = P::new();
     let mut i = n;
     while i != 0 {
-        let block = P::make(i);
+        let object = P::make(T::new(i));
         // SAFETY: just made, not shared yet.
-        unsafe { peer.retire(block) };
-        turn(&mut i);
-        i -= 1;
-    }
-}
-
-/// Makes and retires owning objects.
-#[inline(never)]
-pub(crate) fn owning<P: DeferOwning>(n: u64) {
-    let peer = P::new();
-    let mut i = n;
-    while i != 0 {
-        peer.retire_owning();
+        unsafe { peer.retire(object) };
         turn(&mut i);
         i -= 1;
     }
@@ -185,13 +148,13 @@ pub(crate) fn owning<P: DeferOwning>(n: u64) {
 /// The loops with no library in them: what is subtracted from instruction counts. Nothing is ever freed.
 struct Bare;
 
-impl Boxed for Bare {
+impl<T: Value> Defer<T> for Bare {
     fn new() -> Self {
         Bare
     }
 
     #[inline(always)]
-    unsafe fn retire<T>(&self, object: *mut T) {
+    unsafe fn retire(&self, object: *mut T) {
         used(object as u64);
     }
 }
@@ -199,13 +162,13 @@ impl Boxed for Bare {
 /// The loops with malloc and free alone: what is beside the totals of `bench retire`.
 struct Free;
 
-impl Boxed for Free {
+impl<T: Value> Defer<T> for Free {
     fn new() -> Self {
         Free
     }
 
     #[inline(always)]
-    unsafe fn retire<T>(&self, object: *mut T) {
+    unsafe fn retire(&self, object: *mut T) {
         seen(object);
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(object) });
@@ -222,16 +185,16 @@ pub(crate) fn seen<T>(object: *const T) {
 /// malloc and free in the same loops, with nothing in between.
 pub fn malloc_free() -> Deferring {
     Deferring {
-        owning: Some(owning::<Free>),
+        owning: Some(all_in::<Free, Owning>),
         swaps: Swaps::of::<swap::Bare>(),
-        ..deferring::<Free>(swap::BARE)
+        ..deferring::<Free, Block>(swap::BARE)
     }
 }
 
 /// The bare loops of a language; `None` when no C peer was built.
 pub fn bare(language: Language) -> Option<Deferring> {
     match language {
-        Language::Rust => Some(deferring::<Bare>("bare-rust")),
+        Language::Rust => Some(deferring::<Bare, Block>("bare-rust")),
         #[cfg(have_c)]
         Language::C => Some(super::c_peer!("qb_retire_bare", "bare-c")),
         #[cfg(not(have_c))]
@@ -249,7 +212,6 @@ mod tests {
         assert!(!std::mem::needs_drop::<Block>());
         assert_eq!(size_of::<Owning>(), 64);
         assert!(std::mem::needs_drop::<Owning>());
-        assert_eq!(TEXT.len(), 32);
-        assert_eq!(Owning::new()._text.len(), 32);
+        assert_eq!(<Owning>::new(0).read(), 32);
     }
 }

@@ -5,12 +5,12 @@
 //! their own) has counters instead, [`Verb::silent`]. C libraries free through a callback, which reports as
 //! well: `one`, `many` and `hold` in `shims/retire.h` are the counterparts of the functions of this file.
 
-use super::loops::Boxed;
-use super::swap::Swap;
+use super::loops::{Defer, all_in};
+use super::swap::{Swap, Value};
 use super::{BLOCK, Verb};
 use crate::measure::{clock, freed};
 use crate::subjects::ReaderControl;
-use crate::subjects::loops::{turn, used};
+use crate::subjects::loops::used;
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,22 +18,27 @@ use std::time::Duration;
 /// A block that reports when it is freed.
 #[derive(Debug)]
 pub(crate) struct Noted {
-    pub(crate) handed_over: u64,
+    handed_over: u64,
     _rest: MaybeUninit<[u64; 7]>,
 }
 
-impl Noted {
-    /// A new one, to be given to [`freed::note`] with this at its end.
-    pub(crate) fn new(handed_over: u64) -> Self {
+impl Value for Noted {
+    #[inline(always)]
+    fn new(_: u64) -> Self {
+        Self::handed_over(0)
+    }
+
+    #[inline(always)]
+    fn handed_over(at: u64) -> Self {
         Noted {
-            handed_over,
+            handed_over: at,
             _rest: MaybeUninit::uninit(),
         }
     }
 
-    /// The same in a box.
-    pub(crate) fn boxed(handed_over: u64) -> Box<Self> {
-        Box::new(Self::new(handed_over))
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.handed_over
     }
 }
 
@@ -43,22 +48,12 @@ impl Drop for Noted {
     }
 }
 
-/// One way of handing over.
-pub(crate) trait HandOver {
-    /// What is handed over; made outside what is timed.
-    type Object;
-    /// A new one; what [`freed::note`] is to be given at its end.
-    fn make(handed_over: u64) -> Self::Object;
-    /// Hands it over.
-    fn hand_over(object: Self::Object);
-}
-
-/// The verb of that way.
-pub(crate) const fn verb<H: HandOver>(name: &'static str) -> Verb {
+/// The verb that hands over objects of this type in that way.
+pub(crate) const fn verb<P: Defer<T>, T: Value>(name: &'static str) -> Verb {
     Verb {
         name,
-        one: one::<H>,
-        many: many::<H>,
+        one: one::<P, T>,
+        many: all_in::<P, T>,
         silent: None,
         massed: true,
         bytes: BLOCK,
@@ -67,42 +62,19 @@ pub(crate) const fn verb<H: HandOver>(name: &'static str) -> Verb {
 }
 
 #[inline(never)]
-fn one<H: HandOver>(handed_over: u64) -> u64 {
-    let object = H::make(handed_over);
+fn one<P: Defer<T>, T: Value>(handed_over: u64) -> u64 {
+    let peer = P::new();
+    let object = P::make(T::handed_over(handed_over));
     let begin = clock::stamp();
-    H::hand_over(object);
+    // SAFETY: just made, not shared yet.
+    unsafe { peer.retire(object) };
     clock::stamp().saturating_sub(begin)
-}
-
-#[inline(never)]
-pub(crate) fn many<H: HandOver>(n: u64) {
-    let mut i = n;
-    while i != 0 {
-        H::hand_over(H::make(0));
-        turn(&mut i);
-        i -= 1;
-    }
-}
-
-impl<B: Boxed> HandOver for B {
-    type Object = Box<Noted>;
-
-    #[inline(always)]
-    fn make(handed_over: u64) -> Box<Noted> {
-        Noted::boxed(handed_over)
-    }
-
-    #[inline(always)]
-    fn hand_over(noted: Box<Noted>) {
-        // SAFETY: from a box, not shared yet.
-        unsafe { B::new().retire(Box::into_raw(noted)) };
-    }
 }
 
 /// The one verb of another library.
 #[cfg(feature = "peers")]
-pub(crate) const fn retire<H: HandOver>() -> Verb {
-    verb::<H>(super::RETIRE)
+pub(crate) const fn retire<P: Defer<Noted>>() -> Verb {
+    verb::<P, Noted>(super::RETIRE)
 }
 
 /// Says that it is in its section, and waits until the control stops it.

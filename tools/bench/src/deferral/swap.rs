@@ -82,34 +82,17 @@ pub const SETTINGS: usize = 1_000;
 pub(crate) trait Value: Send + Sync + 'static {
     /// A new one.
     fn new(turn: u64) -> Self;
+    /// A new one that reports, at its end, that it was handed over then; where it reports at all.
+    fn handed_over(at: u64) -> Self
+    where
+        Self: Sized,
+    {
+        Self::new(at)
+    }
     /// What a reader does with it.
     fn read(&self) -> u64;
     /// The bytes that it owns, if that is much: for libraries that count them.
     const WEIGHT: Option<fn(&Self) -> usize> = None;
-}
-
-impl Value for Block {
-    #[inline(always)]
-    fn new(turn: u64) -> Self {
-        Block::new(turn)
-    }
-
-    #[inline(always)]
-    fn read(&self) -> u64 {
-        self.value
-    }
-}
-
-impl Value for Noted {
-    #[inline(always)]
-    fn new(_: u64) -> Self {
-        Noted::new(0)
-    }
-
-    #[inline(always)]
-    fn read(&self) -> u64 {
-        self.handed_over
-    }
 }
 
 /// A `String` of so many bytes.

@@ -363,8 +363,7 @@ fn count_a_turn(program: &Path, counted: Counted) -> Result<f64, Error> {
 /// [`Error::Failed`] when objdump is missing or fails, or a probe is not in `program`.
 pub fn disassembly(program: &Path) -> Result<String, Error> {
     let mut text = String::new();
-    std::hint::black_box(probes::addresses());
-    for probe in probes::NAMES {
+    for (probe, _) in std::hint::black_box(probes::all()) {
         let symbol = format!("--disassemble={probe}");
         let program = program.display().to_string();
         let arguments = ["-d", "--no-show-raw-insn", &symbol, &program];

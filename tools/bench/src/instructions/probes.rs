@@ -64,26 +64,15 @@ pub unsafe fn quiescent_probe_retire(block: NonNull<[u64; 8]>) {
     unsafe { Retired::from_raw(block).retire() };
 }
 
-/// Their names, in the order they are shown.
-pub const NAMES: [&str; 7] = [
-    "quiescent_probe_empty",
-    "quiescent_probe_nested",
-    "quiescent_probe_load",
-    "quiescent_probe_repin",
-    "quiescent_probe_srcu",
-    "quiescent_probe_domain",
-    "quiescent_probe_retire",
-];
-
-/// Their addresses. Taking them is what keeps the probes in a program.
-pub fn addresses() -> [*const (); 7] {
+/// Their names, in the order they are shown, and their addresses: taking these keeps the probes in a program.
+pub fn all() -> [(&'static str, *const ()); 7] {
     [
-        quiescent_probe_empty as _,
-        quiescent_probe_nested as _,
-        quiescent_probe_load as _,
-        quiescent_probe_repin as _,
-        quiescent_probe_srcu as _,
-        quiescent_probe_domain as _,
-        quiescent_probe_retire as _,
+        ("quiescent_probe_empty", quiescent_probe_empty as _),
+        ("quiescent_probe_nested", quiescent_probe_nested as _),
+        ("quiescent_probe_load", quiescent_probe_load as _),
+        ("quiescent_probe_repin", quiescent_probe_repin as _),
+        ("quiescent_probe_srcu", quiescent_probe_srcu as _),
+        ("quiescent_probe_domain", quiescent_probe_domain as _),
+        ("quiescent_probe_retire", quiescent_probe_retire as _),
     ]
 }

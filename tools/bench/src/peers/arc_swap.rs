@@ -4,44 +4,13 @@
 
 use super::Peers;
 use crate::deferral::Deferring;
-use crate::deferral::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
+use crate::deferral::loops::{Block, Defer, Owning, all_in, deferring};
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
 use crate::subjects::loops::{self, Peer, Word};
 use arc_swap::cache::Cache;
 use arc_swap::{ArcSwap, Guard};
 use std::cell::RefCell;
 use std::sync::Arc;
-
-/// Puts blocks and owning objects into the places of others.
-struct Store(&'static ArcSwap<Block>, &'static ArcSwap<Owning>);
-
-impl Defer for Store {
-    fn new() -> Self {
-        Store(
-            shared(|| ArcSwap::from_pointee(Block::new(0))),
-            shared(|| ArcSwap::from_pointee(Owning::new())),
-        )
-    }
-
-    #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        Arc::into_raw(Arc::new(Block::new(value))).cast_mut().cast()
-    }
-
-    #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: of `make`; the caller gives each once.
-        self.0
-            .store(unsafe { Arc::from_raw(block.cast::<Block>()) });
-    }
-}
-
-impl DeferOwning for Store {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        self.1.store(Arc::new(Owning::new()));
-    }
-}
 
 /// A cell at hand, read by `load()`.
 struct Loaded<T: 'static>(&'static ArcSwap<T>);
@@ -73,7 +42,28 @@ impl<T: Value> Swap for Loaded<T> {
     }
 }
 
-impl Library for Store {
+/// Puts objects into the places of others.
+impl<T: Value> Defer<T> for Loaded<T> {
+    fn new() -> Self {
+        Peer::new()
+    }
+
+    #[inline(always)]
+    fn make(object: T) -> *mut T {
+        Arc::into_raw(Arc::new(object)).cast_mut()
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, object: *mut T) {
+        // SAFETY: of `make`; the caller gives each once.
+        self.0.store(unsafe { Arc::from_raw(object) });
+    }
+}
+
+/// See [`Loaded`].
+struct Loads;
+
+impl Library for Loads {
     type Cell<T: Value> = Loaded<T>;
 }
 
@@ -85,7 +75,7 @@ impl Peer for Full {
     type Held = Arc<Word>;
 
     fn new() -> Self {
-        Full(Loaded::new().0)
+        Full(<Loaded<Word> as Peer>::new().0)
     }
 
     #[inline(always)]
@@ -107,7 +97,7 @@ impl<T: Value> Peer for Cached<T> {
     type Held = *const T;
 
     fn new() -> Self {
-        Cached(RefCell::new(Cache::new(Loaded::new().0)))
+        Cached(RefCell::new(Cache::new(<Loaded<T> as Peer>::new().0)))
     }
 
     #[inline(always)]
@@ -140,13 +130,13 @@ impl Library for Caches {
 
 pub(super) fn peers() -> Peers {
     let stored = Deferring {
-        owning: Some(owning::<Store>),
-        swaps: Swaps::of::<Store>(),
-        ..deferring::<Store>("arc-swap")
+        owning: Some(all_in::<Loaded<Owning>, Owning>),
+        swaps: Swaps::of::<Loads>(),
+        ..deferring::<Loaded<Block>, Block>("arc-swap")
     };
     let cached = Deferring {
         swaps: Swaps::of::<Caches>(),
-        ..deferring::<Store>("arc-swap-cache")
+        ..deferring::<Loaded<Block>, Block>("arc-swap-cache")
     };
     type Load = Loaded<Word>;
     Peers {

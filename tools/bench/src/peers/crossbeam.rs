@@ -4,7 +4,7 @@
 
 use super::{Last, Peers, until_last};
 use crate::deferral::Deferring;
-use crate::deferral::loops::{Block, Boxed, deferring, owning};
+use crate::deferral::loops::{Block, Defer, Owning, all_in, deferring};
 use crate::deferral::noted;
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
 use crate::subjects::loops::{self, Peer, Word};
@@ -14,13 +14,13 @@ use std::sync::atomic::Ordering;
 
 struct Crossbeam;
 
-impl Boxed for Crossbeam {
+impl<T: Value> Defer<T> for Crossbeam {
     fn new() -> Self {
         Crossbeam
     }
 
     #[inline(always)]
-    unsafe fn retire<T: 'static>(&self, object: *mut T) {
+    unsafe fn retire(&self, object: *mut T) {
         let guard = pin();
         // SAFETY: the caller's promise.
         unsafe { guard.defer_destroy(Owned::from_raw(object).into_shared(&guard)) };
@@ -119,11 +119,11 @@ pub(super) fn peers() -> Peers {
         ],
         deferring: vec![Deferring {
             settle,
-            owning: Some(owning::<Crossbeam>),
+            owning: Some(all_in::<Crossbeam, Owning>),
             swaps: Swaps::of::<Crossbeam>(),
             verbs: const { &[noted::retire::<Crossbeam>()] },
             hold: Some(noted::hold::<Pointer<Block>>),
-            ..deferring::<Crossbeam>("crossbeam-epoch")
+            ..deferring::<Crossbeam, Block>("crossbeam-epoch")
         }],
     }
 }

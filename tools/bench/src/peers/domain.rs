@@ -4,7 +4,8 @@
 use super::Peers;
 use super::srcu::way_in;
 use crate::deferral::Deferring;
-use crate::deferral::loops::{Boxed, deferring};
+use crate::deferral::loops::{Block, Defer, deferring};
+use crate::deferral::swap::Value;
 use crate::subjects::loops::{self, Peer, Word};
 use quiescent::{Domain, Guard, RcuCell, Retired};
 use std::ptr::NonNull;
@@ -56,13 +57,13 @@ static RETIRING: Domain = Domain::new();
 
 struct InDomain;
 
-impl Boxed for InDomain {
+impl<T: Value> Defer<T> for InDomain {
     fn new() -> Self {
         InDomain
     }
 
     #[inline(always)]
-    unsafe fn retire<T: Send + Sync + 'static>(&self, object: *mut T) {
+    unsafe fn retire(&self, object: *mut T) {
         // SAFETY: the caller's promise; a box is not null, and no section finds it.
         unsafe { Retired::from_raw_in(NonNull::new_unchecked(object), &RETIRING).retire() };
     }
@@ -83,7 +84,7 @@ pub(super) fn peers() -> Peers {
             attach: || drop(RETIRING.read_lock()),
             settle: || RETIRING.barrier(),
             barrier: Some(|| RETIRING.barrier()),
-            ..deferring::<InDomain>(NAME)
+            ..deferring::<InDomain, Block>(NAME)
         }],
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Peers;
 use crate::deferral::Deferring;
-use crate::deferral::loops::{Block, Boxed, deferring, owning};
+use crate::deferral::loops::{Block, Defer, Owning, all_in, deferring};
 use crate::deferral::noted;
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
 use crate::subjects::ReaderControl;
@@ -41,13 +41,13 @@ impl Family for OfOther {
 
 struct Haphazard(&'static Domain<Global>);
 
-impl Boxed for Haphazard {
+impl<T: Value> Defer<T> for Haphazard {
     fn new() -> Self {
         Haphazard(Domain::global())
     }
 
     #[inline(always)]
-    unsafe fn retire<T: Send + 'static>(&self, object: *mut T) {
+    unsafe fn retire(&self, object: *mut T) {
         // SAFETY: the caller's promise; no hazard pointer guards it from now on.
         unsafe { self.0.retire_ptr::<T, Box<T>>(object) };
     }
@@ -104,7 +104,7 @@ fn hold(control: &ReaderControl) {
     // SAFETY: the block is retired below, when no hazard pointer guards it.
     let guarded = unsafe { pointer.load(&mut hazard) };
     noted::stay(control);
-    used(guarded.map_or(0, |block| block.value));
+    used(guarded.map_or(0, Value::read));
     // SAFETY: from a box; the pointer is not used elsewhere.
     unsafe { pointer.retire() };
 }
@@ -124,11 +124,11 @@ pub(super) fn peers() -> Peers {
         ],
         deferring: vec![Deferring {
             settle,
-            owning: Some(owning::<Haphazard>),
+            owning: Some(all_in::<Haphazard, Owning>),
             swaps: Swaps::of::<Haphazard>(),
             verbs: const { &[noted::retire::<Haphazard>()] },
             hold: Some(hold),
-            ..deferring::<Haphazard>("haphazard")
+            ..deferring::<Haphazard, Block>("haphazard")
         }],
     }
 }

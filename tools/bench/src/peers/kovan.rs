@@ -5,13 +5,12 @@
 //! time.
 
 use super::Peers;
-use crate::deferral::loops::{Block, Defer, DeferOwning, TEXT, deferring, owning};
-use crate::deferral::noted::{self, HandOver, Noted};
+use crate::deferral::Deferring;
+use crate::deferral::loops::{Block, Defer, Owning, all_in, deferring};
+use crate::deferral::noted;
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
-use crate::deferral::{Deferring, RETIRE};
 use crate::subjects::loops::{self, Peer, Word};
 use ::kovan::{Atom, AtomGuard, Atomic, Guard, RetiredNode, flush, pin, retire};
-use std::mem::MaybeUninit;
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 
@@ -22,67 +21,26 @@ struct Node<T> {
     object: T,
 }
 
-impl<T: 'static> Node<T> {
-    #[inline(always)]
-    fn boxed(object: T) -> *mut Self {
-        let head = RetiredNode::new();
-        Box::into_raw(Box::new(Node { head, object }))
-    }
-
-    /// # Safety
-    /// Of [`Node::boxed`], retired once; no reader finds it.
-    #[inline(always)]
-    unsafe fn retire(node: *mut Self) {
-        let _guard = pin();
-        // SAFETY: the caller's promise; the head comes first.
-        unsafe { retire(node) };
-    }
-}
-
-/// What is left of 64 bytes, one word of it written.
-type Rest = (u64, MaybeUninit<[u64; 2]>);
-
-const _: () = assert!(size_of::<Node<Rest>>() == 64 && size_of::<Node<String>>() == 64);
+const _: () = assert!(size_of::<Node<Block<2>>>() == 64 && size_of::<Node<Owning<0>>>() == 64);
 
 struct Kovan;
 
-impl Defer for Kovan {
+impl<T: Value> Defer<T> for Kovan {
     fn new() -> Self {
         Kovan
     }
 
     #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        Node::<Rest>::boxed((value, MaybeUninit::uninit())).cast()
+    fn make(object: T) -> *mut T {
+        let head = RetiredNode::new();
+        Box::into_raw(Box::new(Node { head, object })).cast()
     }
 
     #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise: of `make`, retired once.
-        unsafe { Node::retire(block.cast::<Node<Rest>>()) };
-    }
-}
-
-impl DeferOwning for Kovan {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        // SAFETY: just made, not shared yet.
-        unsafe { Node::retire(Node::boxed(String::from(TEXT))) };
-    }
-}
-
-impl HandOver for Kovan {
-    type Object = *mut Node<Noted>;
-
-    #[inline(always)]
-    fn make(handed_over: u64) -> Self::Object {
-        Node::boxed(Noted::new(handed_over))
-    }
-
-    #[inline(always)]
-    fn hand_over(object: Self::Object) {
-        // SAFETY: of `make`, not shared yet.
-        unsafe { Node::retire(object) };
+    unsafe fn retire(&self, object: *mut T) {
+        let _guard = pin();
+        // SAFETY: the caller's promise: of `make`, retired once; the head comes first.
+        unsafe { retire(object.cast::<Node<T>>()) };
     }
 }
 
@@ -151,11 +109,11 @@ pub(super) fn peers() -> Peers {
         deferring: vec![Deferring {
             finish: flush,
             settle: flush,
-            owning: Some(owning::<Kovan>),
+            owning: Some(all_in::<Kovan, Owning<0>>),
             swaps: Swaps::of::<Kovan>(),
-            verbs: const { &[noted::verb::<Kovan>(RETIRE)] },
+            verbs: const { &[noted::retire::<Kovan>()] },
             hold: Some(noted::hold::<Cell<Block>>),
-            ..deferring::<Kovan>("kovan")
+            ..deferring::<Kovan, Block<2>>("kovan")
         }],
     }
 }

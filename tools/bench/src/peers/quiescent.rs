@@ -2,11 +2,11 @@
 //! `RcuCell::store` and `Retired::retire`, `defer`, `barrier()`.
 //!
 //! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a
-//! `HandOver` and a line.
+//! `Defer` and a line.
 
 use super::Peers;
-use crate::deferral::loops::{Block, Boxed, deferring, owning};
-use crate::deferral::noted::{self, HandOver, Noted};
+use crate::deferral::loops::{Block, Defer, Owning, all_in, deferring};
+use crate::deferral::noted::{self, Noted};
 use crate::deferral::swap::{LONG, Library, Swap, Swaps, Text, Value, shared};
 use crate::deferral::{BLOCK, Deferring, RETIRE, Verb};
 use crate::subjects::Counters;
@@ -17,30 +17,16 @@ use std::hint::black_box;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-struct Quiescent;
-
-impl Boxed for Quiescent {
-    fn new() -> Self {
-        Quiescent
-    }
-
-    #[inline(always)]
-    unsafe fn retire<T: Send + Sync + 'static>(&self, object: *mut T) {
-        // SAFETY: the caller's promise; a box is not null.
-        unsafe { Retired::from_raw(NonNull::new_unchecked(object)).retire() };
-    }
-}
-
 /// With a function that frees the box, in place of its type.
 struct ByFunction;
 
-impl Boxed for ByFunction {
+impl<T: Value> Defer<T> for ByFunction {
     fn new() -> Self {
         ByFunction
     }
 
     #[inline(always)]
-    unsafe fn retire<T: Send + Sync + 'static>(&self, object: *mut T) {
+    unsafe fn retire(&self, object: *mut T) {
         /// # Safety
         /// From a box, retired once.
         unsafe fn free<T>(object: *mut T) {
@@ -54,7 +40,7 @@ impl Boxed for ByFunction {
 
 /// For `ci/instructions`.
 pub(crate) fn by_function() -> Deferring {
-    deferring::<ByFunction>(OURS)
+    deferring::<ByFunction, Block>(OURS)
 }
 
 /// A cell at hand, which weighs values that own much.
@@ -103,20 +89,6 @@ impl Library for Quiescent {
     type Cell<T: Value> = Cell<T>;
 }
 
-/// A value from a box that nothing else uses, as one that was replaced.
-fn made<T: Value>(handed_over: u64) -> Retired<T> {
-    let object = NonNull::from(Box::leak(Box::new(T::new(handed_over))));
-    // SAFETY: from a box, not shared yet.
-    unsafe { Retired::from_raw(object) }
-}
-
-/// What was refused is the caller's again: no reader has seen it here, so it is dropped at once.
-fn refused<T: Value>(object: Retired<T>) {
-    let object = std::ptr::from_ref(object.leak()).cast_mut();
-    // SAFETY: from `made`, not shared yet, and not handed over.
-    drop(unsafe { Box::from_raw(object) });
-}
-
 /// A way of handing over: [`Retired::retire`].
 const RETIRED: u8 = 0;
 /// [`Retired::on_worker`]: queues, and does nothing else.
@@ -126,50 +98,35 @@ const TRIED: u8 = 2;
 /// [`Retired::retire_wait`]: waits where there is no room, for a second at most.
 const WAITED: u8 = 3;
 
-/// Hands it over in that way.
-#[inline(always)]
-fn hand_over<T: Value, const WAY: u8>(object: Retired<T>) {
-    let handed_over = match WAY {
-        RETIRED => return object.retire(),
-        ON_WORKER => return object.on_worker().retire(),
-        TRIED => object.try_retire(),
-        _ => object.retire_wait(Duration::from_secs(1)),
-    };
-    if let Err(full) = handed_over {
-        refused(full.object);
-    }
-}
+/// Hands values over in that way: plain blocks, given back to the allocator without running any code; or long
+/// `String`s, whose weight is declared.
+struct Way<const WAY: u8>;
 
-/// Plain blocks, given back to the allocator without running any code, in that way.
-struct Plain<const WAY: u8>;
+type Quiescent = Way<RETIRED>;
 
-impl<const WAY: u8> HandOver for Plain<WAY> {
-    type Object = Retired<Block>;
-
-    #[inline(always)]
-    fn make(handed_over: u64) -> Self::Object {
-        made(handed_over)
+impl<T: Value, const WAY: u8> Defer<T> for Way<WAY> {
+    fn new() -> Self {
+        Way
     }
 
     #[inline(always)]
-    fn hand_over(object: Self::Object) {
-        hand_over::<_, WAY>(object);
-    }
-}
-
-/// Long `String`s whose weight is declared, in that way.
-struct Weighed<const WAY: u8>;
-
-impl<const WAY: u8> HandOver for Weighed<WAY> {
-    type Object = Retired<Text<LONG>>;
-
-    fn make(handed_over: u64) -> Self::Object {
-        made::<Text<LONG>>(handed_over).with_owned_bytes(LONG)
-    }
-
-    #[inline(always)]
-    fn hand_over(object: Self::Object) {
-        hand_over::<_, WAY>(object);
+    unsafe fn retire(&self, object: *mut T) {
+        // SAFETY: the caller's promise; a box is not null.
+        let mut retired = unsafe { Retired::from_raw(NonNull::new_unchecked(object)) };
+        if T::WEIGHT.is_some() {
+            retired = retired.with_owned_bytes(LONG); // of what is retired so, only long texts own much
+        }
+        let handed_over = match WAY {
+            RETIRED => return retired.retire(),
+            ON_WORKER => return retired.on_worker().retire(),
+            TRIED => retired.try_retire(),
+            _ => retired.retire_wait(Duration::from_secs(1)),
+        };
+        if let Err(full) = handed_over {
+            full.object.leak();
+            // SAFETY: from a box, and refused: the caller's again. No reader has seen it here.
+            drop(unsafe { Box::from_raw(object) });
+        }
     }
 }
 
@@ -188,16 +145,15 @@ fn names(thread: u32) -> bool {
 /// [`defer`], prompt; or [`defer_hurry`]: the worker is woken at once.
 struct Call<const HURRY: bool>;
 
-impl<const HURRY: bool> HandOver for Call<HURRY> {
-    type Object = Box<Noted>;
-
-    #[inline(always)]
-    fn make(handed_over: u64) -> Box<Noted> {
-        Noted::boxed(handed_over)
+impl<const HURRY: bool> Defer<Noted> for Call<HURRY> {
+    fn new() -> Self {
+        Call
     }
 
     #[inline(always)]
-    fn hand_over(noted: Box<Noted>) {
+    unsafe fn retire(&self, noted: *mut Noted) {
+        // SAFETY: the caller's promise: from a box.
+        let noted = unsafe { Box::from_raw(noted) };
         match HURRY {
             true => defer_hurry(move || drop(noted)),
             false => defer(move || drop(noted)),
@@ -206,39 +162,39 @@ impl<const HURRY: bool> HandOver for Call<HURRY> {
 }
 
 /// A verb whose objects do not report their end.
-const fn silent<H: HandOver>(name: &'static str) -> Verb {
+const fn silent<P: Defer<T>, T: Value>(name: &'static str) -> Verb {
     Verb {
         silent: Some(held),
-        ..noted::verb::<H>(name)
+        ..noted::verb::<P, T>(name)
     }
 }
 
 /// One that only differs at a limit.
-const fn limited<H: HandOver>(name: &'static str, bytes: u64) -> Verb {
+const fn limited<P: Defer<T>, T: Value>(name: &'static str, bytes: u64) -> Verb {
     Verb {
         bytes,
         trickled: false,
-        ..silent::<H>(name)
+        ..silent::<P, T>(name)
     }
 }
 
 const VERBS: &[Verb] = &[
-    silent::<Plain<RETIRED>>(RETIRE),
-    silent::<Plain<ON_WORKER>>("retire_on_worker"),
-    limited::<Plain<TRIED>>("try_retire", BLOCK),
-    limited::<Plain<WAITED>>("retire_wait", BLOCK),
-    limited::<Weighed<RETIRED>>("retire 64 kib", LONG as u64),
-    limited::<Weighed<TRIED>>("try_retire 64 kib", LONG as u64),
-    noted::verb::<Call<false>>("call"),
+    silent::<Way<RETIRED>, Block>(RETIRE),
+    silent::<Way<ON_WORKER>, Block>("retire_on_worker"),
+    limited::<Way<TRIED>, Block>("try_retire", BLOCK),
+    limited::<Way<WAITED>, Block>("retire_wait", BLOCK),
+    limited::<Way<RETIRED>, Text<LONG>>("retire 64 kib", LONG as u64),
+    limited::<Way<TRIED>, Text<LONG>>("try_retire 64 kib", LONG as u64),
+    noted::verb::<Call<false>, Noted>("call"),
     Verb {
         massed: false, // a wake-up each
-        ..noted::verb::<Call<true>>("call_hurry")
+        ..noted::verb::<Call<true>, Noted>("call_hurry")
     },
 ];
 
 /// Retires blocks with a destructor; only `bench flood` asks for it.
 pub(crate) fn dropped() -> Verb {
-    noted::verb::<Quiescent>("drop")
+    noted::verb::<Quiescent, Noted>("drop")
 }
 
 /// A thread registers at its first section, and gives its slot back when it ends.
@@ -270,14 +226,14 @@ pub(super) fn peers() -> Peers {
         deferring: vec![Deferring {
             attach,
             settle: quiescent::barrier,
-            owning: Some(owning::<Quiescent>),
+            owning: Some(all_in::<Quiescent, Owning>),
             swaps: Swaps::of::<Quiescent>(),
-            call: Some(noted::many::<Call<false>>),
+            call: Some(all_in::<Call<false>, Noted>),
             verbs: VERBS,
             hold: Some(noted::hold::<Cell<Block>>),
             names: Some(names),
             barrier: Some(quiescent::barrier),
-            ..deferring::<Quiescent>(OURS)
+            ..deferring::<Quiescent, Block>(OURS)
         }],
     }
 }

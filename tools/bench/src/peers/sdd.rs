@@ -3,8 +3,7 @@
 
 use super::{Last, Peers, until_last};
 use crate::deferral::loops::{Block, Defer, deferring};
-use crate::deferral::noted::{self, HandOver, Noted};
-use crate::deferral::{Deferring, RETIRE};
+use crate::deferral::{Deferring, noted, swap::Value};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::{self, Peer, Word};
 use sdd::{AtomicShared, Guard, Owned};
@@ -15,41 +14,25 @@ use std::sync::atomic::Ordering;
 struct Sdd;
 
 /// An `Owned` is a pointer; here it is carried as one.
-const _: () = assert!(size_of::<Owned<Block>>() == size_of::<*mut ()>());
+const _: () = assert!(size_of::<Owned<Block>>() == size_of::<*mut Block>());
 
-impl Defer for Sdd {
+impl<T: Value> Defer<T> for Sdd {
     fn new() -> Self {
         Sdd
     }
 
     #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        let owned = ManuallyDrop::new(Owned::new(Block::new(value)));
+    fn make(object: T) -> *mut T {
+        let owned = ManuallyDrop::new(Owned::new(object));
         // SAFETY: of the same size (above); any bytes make a raw pointer, and only `retire` looks at it.
         unsafe { mem::transmute_copy(&owned) }
     }
 
     #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
+    unsafe fn retire(&self, object: *mut T) {
         let _guard = Guard::new();
         // SAFETY: the bytes of an `Owned` that `make` did not drop; the caller gives each once.
-        drop(unsafe { mem::transmute_copy::<*mut (), Owned<Block>>(&block) });
-    }
-}
-
-/// sdd has objects of its own kind; the box in it is dropped with it.
-impl HandOver for Sdd {
-    type Object = Owned<Box<Noted>>;
-
-    #[inline(always)]
-    fn make(handed_over: u64) -> Self::Object {
-        Owned::new(Noted::boxed(handed_over))
-    }
-
-    #[inline(always)]
-    fn hand_over(object: Self::Object) {
-        let _guard = Guard::new();
-        drop(object);
+        drop(unsafe { mem::transmute_copy::<*mut T, Owned<T>>(&object) });
     }
 }
 
@@ -93,9 +76,9 @@ pub(super) fn peers() -> Peers {
         reading: vec![loops::subject::<Pointer>("sdd")],
         deferring: vec![Deferring {
             finish,
-            verbs: const { &[noted::verb::<Sdd>(RETIRE)] },
+            verbs: const { &[noted::retire::<Sdd>()] },
             hold: Some(hold),
-            ..deferring::<Sdd>("sdd")
+            ..deferring::<Sdd, Block>("sdd")
         }],
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Peers;
 use crate::deferral::Deferring;
-use crate::deferral::loops::{Block, Boxed, deferring, owning};
+use crate::deferral::loops::{Block, Defer, Owning, all_in, deferring};
 use crate::deferral::noted;
 use crate::deferral::swap::{Library, Swap, Swaps, Value, shared};
 use crate::subjects::loops::{self, Peer, Word};
@@ -15,20 +15,16 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 static COLLECTORS: [LazyLock<Collector>; 2] = [const { LazyLock::new(Collector::new) }; 2];
 
-fn boxed<T: Value>(value: u64) -> *mut T {
-    Box::into_raw(Box::new(T::new(value)))
-}
-
 /// Retiring under a guard, or without, on the collector of this number.
 struct Seize<const GUARD: bool, const NUMBER: usize>(&'static Collector);
 
-impl<const GUARD: bool, const NUMBER: usize> Boxed for Seize<GUARD, NUMBER> {
+impl<T: Value, const GUARD: bool, const NUMBER: usize> Defer<T> for Seize<GUARD, NUMBER> {
     fn new() -> Self {
         Seize(&COLLECTORS[NUMBER])
     }
 
     #[inline(always)]
-    unsafe fn retire<T>(&self, object: *mut T) {
+    unsafe fn retire(&self, object: *mut T) {
         match GUARD {
             // SAFETY: the caller's promise.
             true => unsafe { self.0.enter().defer_retire(object, reclaim::boxed) },
@@ -48,7 +44,10 @@ impl<T: Value, const GUARD: bool, const NUMBER: usize> Peer for Pointer<T, GUARD
     type Held = LocalGuard<'static>;
 
     fn new() -> Self {
-        Pointer(Boxed::new(), shared(|| AtomicPtr::new(boxed(0))))
+        Pointer(
+            <_ as Defer<T>>::new(),
+            shared(|| AtomicPtr::new(Box::into_raw(Box::new(T::new(0))))),
+        )
     }
 
     #[inline(always)]
@@ -77,7 +76,7 @@ impl<T: Value, const GUARD: bool, const NUMBER: usize> Swap for Pointer<T, GUARD
         let new = Box::into_raw(Box::new(value));
         let old = self.1.swap(new, Ordering::AcqRel);
         // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
-        unsafe { Boxed::retire(&self.0, old) };
+        unsafe { Defer::retire(&self.0, old) };
     }
 
     /// By the guard: the collector may free at once what is retired without one, whatever guard there is.
@@ -105,17 +104,17 @@ pub(super) fn peers() -> Peers {
     type Read<const NUMBER: usize> = Pointer<Word, false, NUMBER>;
     let subject = Deferring {
         settle,
-        owning: Some(owning::<Plain>),
+        owning: Some(all_in::<Plain, Owning>),
         swaps: Swaps::of::<Plain>(),
         verbs: const { &[noted::retire::<Plain>()] },
         hold: Some(noted::hold::<Pointer<Block, false, 0>>),
-        ..deferring::<Plain>("seize")
+        ..deferring::<Plain, Block>("seize")
     };
     let papaya = Deferring {
         settle,
-        owning: Some(owning::<Papaya>),
+        owning: Some(all_in::<Papaya, Owning>),
         swaps: Swaps::of::<Papaya>(),
-        ..deferring::<Papaya>("papaya-seize")
+        ..deferring::<Papaya, Block>("papaya-seize")
     };
     let turns = loops::by_turns::<Read<0>, Read<1>>("seize-turns");
     Peers {

@@ -10,17 +10,14 @@ use std::sync::atomic::AtomicPtr;
 
 /// The bare loops of a language; `None` when no C peer was built.
 pub fn bare(language: Language) -> Option<Loops> {
-    match language {
-        Language::Rust => {
-            let loops = subject::<Nothing>("bare-rust").awaited::<Bare>().loops;
-            Some(Loops {
-                nested: loops.empty,
-                load: loops.empty,
-                ..loops
-            })
-        }
+    let [empty, .., repin, awaited] = match language {
+        Language::Rust => subject::<Nothing>("bare-rust").awaited::<Bare>().loops.0,
+        #[cfg(have_c)]
         Language::C => c(),
-    }
+        #[cfg(not(have_c))]
+        Language::C => return None,
+    };
+    Some(Loops([empty, empty, empty, repin, awaited]))
 }
 
 /// No library: a section is nothing, and the pointer is not protected.
@@ -52,29 +49,18 @@ impl Peer for Nothing {
 }
 
 #[cfg(have_c)]
-fn c() -> Option<Loops> {
+fn c() -> [Option<fn(u64)>; 5] {
     // SAFETY: these are the functions of `shims/bare.c`, with the same parameters; they may be called at any
     // time.
     unsafe extern "C" {
         safe fn qb_bare_empty(n: u64);
         safe fn qb_bare_repin(n: u64);
     }
-    fn empty(n: u64) {
-        qb_bare_empty(n);
-    }
-    fn repin(n: u64) {
-        qb_bare_repin(n);
-    }
-    Some(Loops {
-        empty,
-        nested: empty,
-        load: empty,
-        repin: Some(repin),
-        awaited: None,
-    })
-}
-
-#[cfg(not(have_c))]
-fn c() -> Option<Loops> {
-    None
+    [
+        Some(|n| qb_bare_empty(n)),
+        None,
+        None,
+        Some(|n| qb_bare_repin(n)),
+        None,
+    ]
 }

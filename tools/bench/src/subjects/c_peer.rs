@@ -33,13 +33,13 @@ macro_rules! c_peer {
             language: Language::C,
             attach: || attach(),
             detach: || detach(),
-            loops: Loops {
-                empty: |n| empty(n),
-                nested: |n| nested(n),
-                load: |n| load(n),
-                repin: Some(|n| repin(n)),
-                awaited: None,
-            },
+            loops: Loops([
+                Some(|n| empty(n)),
+                Some(|n| nested(n)),
+                Some(|n| load(n)),
+                Some(|n| repin(n)),
+                None,
+            ]),
             waiting: Some(Waiting {
                 online: || online(),
                 offline: || offline(),

@@ -10,7 +10,9 @@
 //! four places.
 
 use super::held::{awaited, handed};
-use super::{Counters, Language, Loops, READS_PER_REPIN, ReaderControl, Subject, Waiting, nothing};
+use super::{
+    Counters, Language, Loops, READS_PER_REPIN, ReadCase, ReaderControl, Subject, Waiting, nothing,
+};
 use std::sync::atomic::Ordering;
 
 /// What is read: one word, as in `shims/loops.h`.
@@ -92,13 +94,13 @@ pub(crate) const fn subject<P: Peer>(name: &'static str) -> Subject {
         language: Language::Rust,
         attach: nothing,
         detach: nothing,
-        loops: Loops {
-            empty: share_out!(empty::<P>),
-            nested: share_out!(nested::<P>),
-            load: share_out!(load::<P>),
-            repin: Some(share_out!(repin::<P>)),
-            awaited: None,
-        },
+        loops: Loops([
+            Some(share_out!(empty::<P>)),
+            Some(share_out!(nested::<P>)),
+            Some(share_out!(load::<P>)),
+            Some(share_out!(repin::<P>)),
+            None,
+        ]),
         waiting: None,
         handed: None,
     }
@@ -124,7 +126,7 @@ impl Subject {
 
     /// The same with sections that outlive the function that began them.
     pub(crate) fn awaited<P: Peer>(mut self) -> Self {
-        self.loops.awaited = Some(share_out!(awaited::<P>));
+        self.loops.0[ReadCase::Awaited as usize] = Some(share_out!(awaited::<P>));
         self
     }
 
@@ -143,13 +145,13 @@ impl Subject {
 /// A library whose two ways in are used by turns; a turn is one section.
 pub(crate) const fn by_turns<O: Peer, P: Peer>(name: &'static str) -> Subject {
     Subject {
-        loops: Loops {
-            empty: share_out!(empty_by_turns::<O, P>),
-            nested: share_out!(nested_by_turns::<O, P>),
-            load: share_out!(load_by_turns::<O, P>),
-            repin: None,
-            awaited: None,
-        },
+        loops: Loops([
+            Some(share_out!(empty_by_turns::<O, P>)),
+            Some(share_out!(nested_by_turns::<O, P>)),
+            Some(share_out!(load_by_turns::<O, P>)),
+            None,
+            None,
+        ]),
         ..subject::<O>(name)
     }
 }

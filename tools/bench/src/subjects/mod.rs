@@ -98,31 +98,15 @@ pub enum Language {
     C,
 }
 
-/// The loops of one subject; each runs the given number of turns on the calling thread (`repin`: of reads).
+/// The loop of each case of one subject, where there is one: in the order of [`ReadCase::ALL`]. It runs the
+/// given number of turns on the calling thread (`repin`: of reads).
 #[derive(Debug, Clone, Copy)]
-pub struct Loops {
-    /// [`ReadCase::Empty`].
-    pub empty: fn(u64),
-    /// [`ReadCase::Nested`].
-    pub nested: fn(u64),
-    /// [`ReadCase::Load`].
-    pub load: fn(u64),
-    /// [`ReadCase::Repin`].
-    pub repin: Option<fn(u64)>,
-    /// [`ReadCase::Awaited`].
-    pub awaited: Option<fn(u64)>,
-}
+pub struct Loops(pub(crate) [Option<fn(u64)>; 5]);
 
 impl Loops {
     /// The loop of a case, where there is one.
     pub fn of(&self, case: ReadCase) -> Option<fn(u64)> {
-        match case {
-            ReadCase::Empty => Some(self.empty),
-            ReadCase::Nested => Some(self.nested),
-            ReadCase::Load => Some(self.load),
-            ReadCase::Repin => self.repin,
-            ReadCase::Awaited => self.awaited,
-        }
+        self.0[case as usize]
     }
 }
 
@@ -189,6 +173,14 @@ pub struct Subject {
     pub waiting: Option<Waiting>,
     /// Batches of [`BATCH`] sections that one thread begins and another ends, where they may.
     pub handed: Option<Handed>,
+}
+
+impl Subject {
+    /// Registers the calling thread; with a first section, for libraries that register at the first read.
+    pub fn register(&self) {
+        (self.attach)();
+        self.loops.of(ReadCase::Empty).inspect(|empty| empty(1));
+    }
 }
 
 /// Every subject of this build, ours first.

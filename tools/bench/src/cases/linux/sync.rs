@@ -255,9 +255,7 @@ impl Other {
         let control = Arc::new(ReaderControl::default());
         let shared = control.clone();
         let (thread, ()) = Helper::start("other", move |steps: &Steps| {
-            (subject.attach)();
-            // A first section, so that a library that registers at the first read knows this thread.
-            (subject.loops.empty)(1);
+            subject.register();
             (waiting.offline)();
             while steps.next(()).is_some() {
                 (waiting.online)();

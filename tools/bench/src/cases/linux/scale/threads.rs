@@ -151,10 +151,7 @@ fn live(
     while let Some(step) = steps.next(()) {
         match (step, subject, retire) {
             (Step::Register, Some(subject), _) => {
-                let cost = cpu_ns(|| {
-                    (subject.attach)();
-                    (subject.loops.empty)(1);
-                });
+                let cost = cpu_ns(|| subject.register());
                 costs[number].register_ns.store(cost, Relaxed);
                 leave_with(subject.detach);
                 if let Some(waiting) = subject.waiting {
