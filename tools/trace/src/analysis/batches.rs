@@ -7,7 +7,7 @@
 //! the thread that runs then.
 
 use super::bounded::{NAMES_MOST, row};
-use super::findings::{Findings, Table, count, ms, us};
+use super::findings::{Figure, Findings, Table, count, ms, us};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
@@ -118,32 +118,15 @@ impl Part for Batches {
     }
 
     fn finish(self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
-        let mut table = Table::new(
-            "Batches by who invokes them",
-            "",
-            &["invoker"],
-            &[
-                ("batches", "batches", "count"),
-                ("invoked", "invoked", "count"),
-                ("avg", "batch_invoked_avg", "count"),
-                ("max", "batch_invoked_max", "count"),
-                ("ready max", "batch_ready_max", "count"),
-                ("avg us", "duration_us_avg", "us"),
-                ("p50 us", "duration_us_p50", "us"),
-                ("max us", "duration_us_max", "us"),
-                ("every min ms", "spacing_ms_min", "ms"),
-                ("p50 ms", "spacing_ms_p50", "ms"),
-                ("avg ms", "spacing_ms_avg", "ms"),
-            ],
-        );
+        let mut table = Table::new("Batches by who invokes them", "", &["invoker"], &[]);
         for (name, invoker) in &self.invokers {
             if invoker.of.batches > 0 {
-                table.row(&[name], &invoker.of.figures());
+                table.add(&[name], &invoker.of.figures());
             }
         }
         table.sort_by(0);
         // The order of batches means nothing for different invokers.
-        table.row(&["(all)"], &self.all.figures());
+        table.add(&["(all)"], &self.all.figures());
         findings.tables.push(table);
         if self.torn > 0 {
             findings.notes.push(format!(
@@ -172,19 +155,20 @@ impl BatchFigures {
         }
     }
 
-    fn figures(&self) -> [Option<f64>; 11] {
+    fn figures(&self) -> [Figure; 11] {
+        let (length, apart) = (&self.duration, &self.spacing);
         [
-            count(self.batches),
-            Some(self.invoked.sum()),
-            self.invoked.mean(),
-            self.invoked.max(),
-            self.ready.max(),
-            us(self.duration.mean()),
-            us(self.duration.median()),
-            us(self.duration.max()),
-            ms(self.spacing.min()),
-            ms(self.spacing.median()),
-            ms(self.spacing.mean()),
+            ("batches", "batches", "count", count(self.batches)),
+            ("invoked", "invoked", "count", Some(self.invoked.sum())),
+            ("avg", "batch_invoked_avg", "count", self.invoked.mean()),
+            ("max", "batch_invoked_max", "count", self.invoked.max()),
+            ("ready max", "batch_ready_max", "count", self.ready.max()),
+            ("avg us", "duration_us_avg", "us", us(length.mean())),
+            ("p50 us", "duration_us_p50", "us", us(length.median())),
+            ("max us", "duration_us_max", "us", us(length.max())),
+            ("every min ms", "spacing_ms_min", "ms", ms(apart.min())),
+            ("p50 ms", "spacing_ms_p50", "ms", ms(apart.median())),
+            ("avg ms", "spacing_ms_avg", "ms", ms(apart.mean())),
         ]
     }
 }

@@ -15,7 +15,7 @@
 //! then left out.
 
 use super::bounded::{NAMES_MOST, Names, Waiting, row};
-use super::findings::{Findings, Table, count, ms};
+use super::findings::{Figure, Findings, Table, count, ms};
 use super::origin::context;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
@@ -212,24 +212,26 @@ impl Callbacks {
 
     fn tables(&self, findings: &mut Findings) {
         let name = |number: u32| self.names.name(number);
-        let mut functions = table("Callbacks by function", "", &["function"]);
+        let mut functions = Table::new("Callbacks by function", "", &["function"], &[]);
         for (function, of) in &self.counts.functions {
-            functions.row(&[name(*function)], &self.figures(of));
+            functions.add(&[name(*function)], &self.figures(of));
         }
         functions.sort_by(0);
-        functions.row(&["(all)"], &self.figures(&self.counts.all));
-        let mut tasks = table("By the task that queued", "task ", &["task", "function"]);
+        functions.add(&["(all)"], &self.figures(&self.counts.all));
+        let mut tasks = Table::new(
+            "By the task that queued",
+            "task ",
+            &["task", "function"],
+            &[],
+        );
         for ((task, function), of) in &self.counts.tasks {
-            tasks.row(&[name(*task), name(*function)], &self.figures(of));
+            tasks.add(&[name(*task), name(*function)], &self.figures(of));
         }
         tasks.sort_by(0);
-        let mut calls = table(
-            "By the system call that queued",
-            "syscall ",
-            &["system call", "function"],
-        );
+        let title = "By the system call that queued";
+        let mut calls = Table::new(title, "syscall ", &["system call", "function"], &[]);
         for ((call, function), of) in &self.counts.calls {
-            calls.row(&[name(*call), name(*function)], &self.figures(of));
+            calls.add(&[name(*call), name(*function)], &self.figures(of));
         }
         calls.sort_by(0);
         findings.tables.push(functions);
@@ -244,19 +246,20 @@ impl Callbacks {
         }
     }
 
-    fn figures(&self, of: &CallbackFigures) -> [Option<f64>; 10] {
-        let [p50, p99] = of.delay.percentiles([50, 99]);
+    fn figures(&self, of: &CallbackFigures) -> [Figure; 10] {
+        let (delay, [p50, p99]) = (&of.delay, of.delay.percentiles([50, 99]));
+        let lazy = self.follow.ways.lazy.then_some(of.lazy as f64);
         [
-            count(of.queued),
-            count(of.invoked),
-            self.follow.ways.lazy.then_some(of.lazy as f64),
-            count(of.unseen),
-            count(of.left),
-            ms(of.delay.min()),
-            ms(of.delay.mean()),
-            ms(p50),
-            ms(p99),
-            ms(of.delay.max()),
+            ("queued", "queued", "count", count(of.queued)),
+            ("invoked", "invoked", "count", count(of.invoked)),
+            ("lazy", "lazy", "count", lazy),
+            ("unseen", "unseen", "count", count(of.unseen)),
+            ("left", "left", "count", count(of.left)),
+            ("min ms", "delay_ms_min", "ms", ms(delay.min())),
+            ("avg ms", "delay_ms_avg", "ms", ms(delay.mean())),
+            ("p50 ms", "delay_ms_p50", "ms", ms(p50)),
+            ("p99 ms", "delay_ms_p99", "ms", ms(p99)),
+            ("max ms", "delay_ms_max", "ms", ms(delay.max())),
         ]
     }
 }
@@ -283,22 +286,6 @@ fn source(
         cpu: record.cpu,
         wanted: seen.filter.cpu(record.cpu) && seen.filter.thread(record.task, record.pid),
     }
-}
-
-fn table(title: &str, prefix: &'static str, labels: &[&'static str]) -> Table {
-    let columns = [
-        ("queued", "queued", "count"),
-        ("invoked", "invoked", "count"),
-        ("lazy", "lazy", "count"),
-        ("unseen", "unseen", "count"),
-        ("left", "left", "count"),
-        ("min ms", "delay_ms_min", "ms"),
-        ("avg ms", "delay_ms_avg", "ms"),
-        ("p50 ms", "delay_ms_p50", "ms"),
-        ("p99 ms", "delay_ms_p99", "ms"),
-        ("max ms", "delay_ms_max", "ms"),
-    ];
-    Table::new(title, prefix, labels, &columns)
 }
 
 impl CallbackCounts {

@@ -283,20 +283,23 @@ impl Chains {
             "From the callback that was queued to the threads that woke for it",
             "chain ",
             &["callback", "queued by", "asked by"],
-            &[
-                ("gps", "grace_periods", "count"),
-                ("wakeups", "wakeups", "count"),
-                ("gp thread", "wakeups_gp_thread", "count"),
-                ("rcuog", "wakeups_rcuog", "count"),
-                ("rcuop", "wakeups_rcuop", "count"),
-            ],
+            &[],
         );
         for (origin, c) in &self.chains {
             let all = c.gp_thread + c.group + c.invoker;
-            chains.row(
-                &self.origins.labels(*origin),
-                &[c.gps, all, c.gp_thread, c.group, c.invoker].map(count),
-            );
+            let figures = [
+                ("gps", "grace_periods", "count", count(c.gps)),
+                ("wakeups", "wakeups", "count", count(all)),
+                (
+                    "gp thread",
+                    "wakeups_gp_thread",
+                    "count",
+                    count(c.gp_thread),
+                ),
+                ("rcuog", "wakeups_rcuog", "count", count(c.group)),
+                ("rcuop", "wakeups_rcuop", "count", count(c.invoker)),
+            ];
+            chains.add(&self.origins.labels(*origin), &figures);
         }
         chains.sort_by(1);
         for table in [causes, chains] {

@@ -60,8 +60,8 @@ pub(crate) fn plain(line: &[u8]) -> Option<Places> {
     Some(behind(line, head, &mut Before::default(), name)?.until(line))
 }
 
-/// What stands behind the head: its end, where the text starts, is that of a piece. `name` finds the name of an
-/// event that is not only letters.
+/// What stands behind the head: its end, where the text starts, is that of a piece. `name` finds the name of
+/// an event that is not only letters.
 #[inline(always)]
 fn behind(
     bytes: &[u8],

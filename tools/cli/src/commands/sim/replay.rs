@@ -1,10 +1,10 @@
-//! `sim replay --set trace=FILE`: a machine that lives through a kernel's trace, as `whatif` has it without a
-//! change.
+//! `sim replay --set trace=FILE`: a machine that lives through a kernel's trace, as `whatif` has it without
+//! a change.
 //!
-//! The machine is the one of the trace, as `whatif` infers it; what no event shows (the idle loop) is chosen so
-//! that it fits. `--set` changes it. The output compares the kernel's figures with the model's; `--trace` writes
-//! what the model lived through, on the clock of the recorded trace, so that every analysis of `trace` can be
-//! held against the same one of the recording.
+//! The machine is the one of the trace, as `whatif` infers it; what no event shows (the idle loop) is chosen
+//! so that it fits. `--set` changes it. The output compares the kernel's figures with the model's; `--trace`
+//! writes what the model lived through, on the clock of the recorded trace, so that every analysis of `trace`
+//! can be held against the same one of the recording.
 
 use super::{TRACE, usage};
 use crate::arguments::sim::Sim;
@@ -86,8 +86,8 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         return Ok(STOPPED);
     };
     let lines = lines(&trace, &stats, &stats);
-    let told = trace.inferred.settings();
-    let origins = origins(&fit.options, &given, &fit.chosen, &told);
+    let inferred = trace.inferred.settings();
+    let origins = origins(&fit.options, &given, &fit.chosen, &inferred);
     let report = report(&name, &fit.options, &origins, &trace, &lines);
     let printed = match options.json {
         true => Printed::json(&report),

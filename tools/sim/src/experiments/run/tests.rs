@@ -138,3 +138,22 @@ fn each_table_of_callbacks_has_its_functions_and_no_others() {
     let lazy = functions(&[("before", "0"), ("after", "1")]);
     assert!(lazy.iter().eq(published.lazy["executed"].keys()));
 }
+
+/// A figure that a file sums over all functions, or all threads, occurs once for each.
+#[test]
+fn a_figure_is_there_once_for_each_subject() {
+    let plan = Workload::named("churn").unwrap().plan(&[]).unwrap();
+    let load = Load {
+        plan,
+        counted: None,
+        keep: None,
+    };
+    let it = Run::of(&[Planned::Load(Box::new(load))], 1, 1);
+    let mut seen = std::collections::BTreeSet::new();
+    for figure in &it.figures {
+        let once = seen.insert((name(&figure.about), figure.metric));
+        assert!(once, "{} {}", name(&figure.about), figure.metric);
+    }
+    let functions = it.values("executed", "function *");
+    assert!(functions.len() > 1 && functions.iter().sum::<f64>() == it.values("executed", "")[0]);
+}
