@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! //! | [`host`] | a machine around the engine that a test drives by hand |
+//! | [`host`] | a machine around the engine that a test drives by hand |
 //! | [`explore`] | breadth-first search over the states of any model |
 //! | [`search`] | a model of that machine, its rules, and the search of every order of its actions |
 //! | [`world`] | the engine's state as one value |

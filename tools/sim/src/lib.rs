@@ -24,7 +24,7 @@
 //! | `input` | a machine's options, and the actions of tasks |
 //! | `record` | a run's results: statistics, notes, system calls, the oracle's verdict |
 //! | `kernel` | the machine of a kernel: CPUs, timers, threads, the host of the engine |
-//! //! | `load` | [`settings`] by name, and [`Workload`]s: files that describe a machine's tasks |
+//! | `load` | [`settings`] by name, and [`Workload`]s: files that describe a machine's tasks |
 //! | `show` | [figures of runs](report), a trace as a kernel prints it |
 //! | [`torture`] | random machines under random load, with faults |
 //! | [`whatif`] | machines that [`replay`] a recorded trace, and their figures under other settings |

@@ -253,7 +253,8 @@ impl Trace {
         stop: impl Fn() -> bool,
     ) -> Option<(Machine, Stats)> {
         let (times, machine) = (feed.times, &mut fed.machine);
-        placement.apply(machine, self.recorded.cpus);
+        let cpus = machine.options.cpus;
+        placement.apply(machine, cpus);
         let end = feed::end(&self.recorded, times);
         let mut now = self.recorded.window.start_ns;
         while now < end {
