@@ -1,6 +1,6 @@
 //! The arguments of `trace`.
 
-use super::{Force, count};
+use super::{Force, within};
 use clap::{Args, ValueEnum};
 use quiescent_trace::{CpuSet, Filter, Kind, Thread};
 use std::path::PathBuf;
@@ -120,7 +120,7 @@ impl Trace {
 fn rows(text: &str) -> Result<u64, String> {
     match text {
         "0" => Ok(0),
-        _ => count(text, 1 << 32, "give 0 for all rows, or a number of them"),
+        _ => within(1..=1 << 32, "give 0 for all rows, or a number of them")(text),
     }
 }
 

@@ -28,11 +28,6 @@ pub(super) fn within<T: FromStr + PartialOrd + Clone + Send + Sync + 'static>(
     }
 }
 
-/// The same for a number that is at least 1.
-pub(super) fn count(text: &str, most: u64, advice: &'static str) -> Result<u64, String> {
-    within(1..=most, advice)(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,7 +41,7 @@ mod tests {
             assert!(why.contains("give 0.1 to 3600"), "{text}: {why}");
         }
         for text in ["0", "100001", "-1", "x", "99999999999999999999"] {
-            let why = count(text, 100_000, "give 1 to 100000").expect_err(text);
+            let why = within(1..=100_000_u64, "give 1 to 100000")(text).expect_err(text);
             assert!(why.contains("give 1 to 100000"), "{text}: {why}");
         }
     }

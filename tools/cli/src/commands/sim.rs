@@ -274,18 +274,23 @@ fn said(workload: &Workload, variants: &[Variant]) -> (Vec<String>, Vec<String>)
     (assumes, fitted)
 }
 
+/// Settings as a report's options: a number where it is one.
+fn put<'a>(report: &mut Report, settings: impl IntoIterator<Item = (&'a str, String)>) {
+    for (key, value) in settings {
+        match value.parse::<u64>() {
+            Ok(number) => report.option(key, number),
+            Err(_) => report.option(key, value),
+        }
+    }
+}
+
 /// The report before its rows: every setting. Settings that a sweep changes are those of the first variant.
 fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report {
     let first = seeded(options, &variants[0].plan, 0);
     let mut report = Report::new("sim", first.options.seed);
     let own = first.parameters.iter();
     let own = own.map(|(key, value)| (key.as_str(), value.clone()));
-    for (key, value) in own.chain(settings::listed(&first.options)) {
-        match value.parse::<u64>() {
-            Ok(number) => report.option(key, number),
-            Err(_) => report.option(key, value),
-        }
-    }
+    put(&mut report, own.chain(settings::listed(&first.options)));
     report.option("workload", workload.name.as_str());
     report.option("about", workload.about().unwrap_or_default());
     let (assumes, fitted) = said(workload, variants);

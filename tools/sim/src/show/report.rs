@@ -58,6 +58,14 @@ impl Figures {
         self.add(About::Run, metric, unit, value);
     }
 
+    /// How many calls there were, if any, and their times.
+    fn calls(&mut self, metric: &'static str, times: Vec<u64>, wanted: &[(&'static str, usize)]) {
+        if !times.is_empty() {
+            self.run(metric, "calls", times.len() as f64);
+        }
+        self.times(&About::Run, times, wanted);
+    }
+
     /// A mean, or percentiles, of times in nanoseconds; nothing if there are none. The names say the unit.
     fn times(&mut self, about: &About, mut times: Vec<u64>, wanted: &[(&'static str, usize)]) {
         times.sort_unstable();
@@ -131,10 +139,6 @@ fn pooled(it: &mut Figures, runs: &[Stats]) {
 }
 
 fn latency(it: &mut Figures, stats: &Stats) {
-    if stats.calls.is_empty() {
-        return;
-    }
-    it.run("calls", "calls", stats.calls.len() as f64);
     let all = [
         ("latency_us_mean", MEAN),
         ("latency_us_min", 0),
@@ -142,7 +146,7 @@ fn latency(it: &mut Figures, stats: &Stats) {
         ("latency_us_p99", 99),
         ("latency_us_max", 100),
     ];
-    it.times(&About::Run, latencies(stats).collect(), &all);
+    it.calls("calls", latencies(stats).collect(), &all);
     let waits = stats.calls.iter().filter_map(|call| waits(stats, call));
     let waits: Vec<u32> = waits.collect();
     let share = |of: fn(u32) -> bool| {
@@ -158,16 +162,13 @@ fn latency(it: &mut Figures, stats: &Stats) {
 
 /// Calls of `rcu_barrier`.
 fn barriers(it: &mut Figures, stats: &Stats) {
-    let all: Vec<u64> = stats.barriers.iter().map(|it| it.1 - it.0).collect();
-    if !all.is_empty() {
-        it.run("barriers", "calls", all.len() as f64);
-    }
+    let all = stats.barriers.iter().map(|it| it.1 - it.0).collect();
     let wanted = [
         ("barrier_ms_mean", MEAN),
         ("barrier_ms_p99", 99),
         ("barrier_ms_max", 100),
     ];
-    it.times(&About::Run, all, &wanted);
+    it.calls("barriers", all, &wanted);
 }
 
 /// Scans of the grace period that a call ended with: the last one that began after the call and ended before
@@ -248,17 +249,14 @@ fn srcu(it: &mut Figures, stats: &Stats) {
         ("srcu_gp_duration_ms_p99", 99),
     ];
     it.times(&About::Run, lengths(&srcu.grace_periods), &wanted);
-    let calls: Vec<u64> = srcu.calls.iter().map(|it| it.1 - it.0).collect();
-    if !calls.is_empty() {
-        it.run("srcu_calls", "calls", calls.len() as f64);
-    }
+    let calls = srcu.calls.iter().map(|it| it.1 - it.0).collect();
     let wanted = [
         ("srcu_latency_us_mean", MEAN),
         ("srcu_latency_us_p50", 50),
         ("srcu_latency_us_p99", 99),
         ("srcu_latency_us_max", 100),
     ];
-    it.times(&About::Run, calls, &wanted);
+    it.calls("srcu_calls", calls, &wanted);
 }
 
 /// Objects given back by system calls, and the time until they were freed: from the call until the last of

@@ -12,7 +12,7 @@ use super::page::Missing;
 use super::symbols::Symbols;
 use super::walk::{File, Source, lossy};
 use crate::base::made::push_line;
-use crate::event::{Fields, Text, push_text};
+use crate::event::{Fields, SWITCHED, Text, push_text};
 use crate::line::{Columns, Draft, Line, Made, Maker};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -200,7 +200,7 @@ impl Context<'_> {
 
 /// The names of the two tasks of a `sched_switch`, where they were not known.
 fn learn(format: &Format, event: &[u8], big: bool, tasks: &mut HashMap<u32, String>) {
-    for (comm, pid) in [(0, 1), (3, 4)] {
+    for (comm, pid) in SWITCHED {
         let field = |at: usize| format.needs.get(at).and_then(|it| it.1.as_ref());
         let pid = field(pid).and_then(|f| f.number(event, big));
         let comm = field(comm).and_then(|f| f.text(event, big));

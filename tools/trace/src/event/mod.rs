@@ -18,6 +18,9 @@ pub(crate) use moves::{KVFREE, Move};
 pub(crate) use stored::{Fields, Span, needs, push_text};
 pub(crate) use table::Text;
 
+/// Of the two tasks of a `sched_switch`, the places of name and id among its needs.
+pub(crate) const SWITCHED: [(usize, usize); 2] = [(0, 1), (3, 4)];
+
 /// Functions that a tick's timer calls, by kernel version.
 const TICKS: [&str; 3] = [
     "tick_nohz_handler",

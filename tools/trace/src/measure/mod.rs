@@ -61,11 +61,6 @@ impl Figures {
             .fold((0u64, 0u128), |(n, sum), it| (n + 1, sum + u128::from(it)));
         (n > 0).then(|| sum as f64 / n as f64)
     }
-
-    /// All wake-ups.
-    pub fn total_wakeups(&self) -> u64 {
-        self.wakeups.values().sum()
-    }
 }
 
 /// What is counted of a window.

@@ -248,7 +248,7 @@ impl Lines {
         let (name, fields) = self.formats.read(number, event, symbols, out)?;
         let mut runs = pid;
         if number == SWITCH {
-            for (name, pid) in [(0, 1), (3, 4)] {
+            for (name, pid) in event::SWITCHED {
                 if let (Some(name), Some(pid)) = (out.text(&fields, name), fields.at(pid)) {
                     self.tasks.is(pid as u32, name);
                 }

@@ -6,7 +6,7 @@
 //! writes what the model lived through, on the clock of the recorded trace, so that every analysis of `trace`
 //! can be held against the same one of the recording.
 
-use super::{TRACE, usage};
+use super::{TRACE, put, usage};
 use crate::arguments::sim::Sim;
 use crate::commands::whatif;
 use crate::show::file::{self, Permit};
@@ -127,12 +127,7 @@ fn report(
     let mut report = Report::new("sim", machine.seed);
     report.option("workload", NAME);
     report.option("trace", file);
-    for (key, value) in settings::listed(machine) {
-        match value.parse::<u64>() {
-            Ok(number) => report.option(key, number),
-            Err(_) => report.option(key, value),
-        }
-    }
+    put(&mut report, settings::listed(machine));
     let warnings = trace.damage.iter().cloned();
     let warnings: Vec<String> = warnings.chain(settings::warnings(machine)).collect();
     report.option("warnings", warnings);
