@@ -33,6 +33,8 @@ pub mod doctor;
 mod state;
 pub mod telemetry;
 
-pub use buffers::{Activity, Counters, FunctionCounters, Rung, events, record, softirqs, tracing};
+pub use buffers::{
+    Activity, Counters, FunctionCounters, Probed, Rung, events, record, softirqs, tracing,
+};
 pub use doctor::{Finding, Severity, diagnose};
 pub use state::{Machine, Place, Task, Version, coarse_tick_ns, files, listed};

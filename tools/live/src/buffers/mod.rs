@@ -7,9 +7,11 @@ pub mod events;
 mod instance;
 mod lines;
 mod mount;
+mod probes;
 pub mod record;
 mod sorted;
 
 pub use activity::{Activity, Rung, softirqs};
 pub use counters::{Counters, FunctionCounters};
+pub use instance::Probed;
 pub use mount::tracing;
