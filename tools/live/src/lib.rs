@@ -34,7 +34,8 @@ mod state;
 pub mod telemetry;
 
 pub use buffers::{
-    Activity, Counters, FunctionCounters, Probed, Rung, events, record, softirqs, tracing,
+    Activity, Cleaned, Counters, FunctionCounters, Probed, Rung, clean, events, record, softirqs,
+    tracing,
 };
 pub use doctor::{Finding, Severity, diagnose};
 pub use state::{Machine, Place, Task, Version, coarse_tick_ns, files, listed};

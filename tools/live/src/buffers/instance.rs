@@ -67,6 +67,17 @@ impl Probed {
 impl Instance {
     /// Makes one below `tracing`, with recording off and the clock `mono`. The probes are not placed yet.
     pub(crate) fn new(tracing: &Path, probes: Vec<&'static Probe>) -> Result<Instance, Error> {
+        let instance = Instance::made(tracing, probes)?;
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", "mono")?;
+        // Otherwise pointers are hashed and differ from those of other events; older kernels do not hash
+        // them.
+        let _ = instance.write("options/hash-ptr", "0");
+        Ok(instance)
+    }
+
+    /// The same as the kernel makes it, with what removes it.
+    fn made(tracing: &Path, probes: Vec<&'static Probe>) -> Result<Instance, Error> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{OURS}{}-{number}", std::process::id());
@@ -89,11 +100,6 @@ impl Instance {
         let definitions = instance.definitions.as_deref();
         instance.removal = Removal::of(&instance.path, definitions, events);
         instance.guard = Guard::new(&instance.removal).ok();
-        instance.write("tracing_on", "0")?;
-        instance.write("trace_clock", "mono")?;
-        // Otherwise pointers are hashed and differ from those of other events; older kernels do not hash
-        // them.
-        let _ = instance.write("options/hash-ptr", "0");
         Ok(instance)
     }
 
@@ -376,16 +382,77 @@ mod tests {
         assert_eq!(lost(""), 0);
     }
 
-    /// A folder as it is made in any file system: what is there, and what is gone afterwards.
+    /// A folder as it is made in any file system, and a file that keeps what is appended to it: what is
+    /// there, and what is gone afterwards.
     #[test]
     fn a_guard_removes_what_its_process_has_left() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("instance");
+        let (path, events) = (folder.path().join("instance"), folder.path().join("events"));
         fs::create_dir(&path).unwrap();
-        let guard = Guard::new(&Removal::of(&path, None, std::iter::empty())).unwrap();
+        fs::write(&events, "others\n").unwrap();
+        let own = ["quiescent_1_0_0/a", "quiescent_1_0_1/b"].map(str::to_owned);
+        let removal = Removal::of(&path, Some(&events), own.into_iter());
+        let guard = Guard::new(&removal).unwrap();
         assert!(path.is_dir());
         drop(guard); // as if the process had ended without removing it
         assert!(!path.exists());
+        let removed = "others\n-:quiescent_1_0_0/a\n-:quiescent_1_0_1/b\n";
+        assert_eq!(fs::read_to_string(&events).unwrap(), removed);
+    }
+
+    /// Tracefs, as far as an instance asks for it.
+    fn tracefs() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("instances")).unwrap();
+        fs::write(folder.path().join("dynamic_events"), "").unwrap();
+        folder
+    }
+
+    #[test]
+    fn two_recorders_do_not_meet_and_each_removes_its_own_probes() {
+        let folder = tracefs();
+        let probes = || probes::of([&"rcu:rcu_barrier".to_owned()]);
+        let definitions = || fs::read_to_string(folder.path().join("dynamic_events")).unwrap();
+        let made = || {
+            let path = folder.path().to_owned();
+            // An ordinary folder has no files for settings.
+            Instance::made(&path, probes()).unwrap()
+        };
+        let (one, two) = (made(), made());
+        assert_ne!(one.group(0), two.group(0));
+        let (of_one, of_two) = (one.group(0), two.group(0));
+        let probed = one.probe();
+        assert_eq!(
+            probed.refused.len(),
+            2,
+            "its events cannot be turned on here: {probed:?}"
+        );
+        drop(one);
+        let text = definitions();
+        assert!(
+            text.contains(&format!(":{of_one}/rcu_barrier rcu_barrier")),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("-:{of_one}/rcu_barrier\n")),
+            "{text}"
+        );
+        assert!(!text.contains(&of_two), "{text}");
+        drop(two);
+        assert!(definitions().ends_with(&format!(
+            "-:{}_1/rcu_barrier\n",
+            of_two.trim_end_matches("_0")
+        )));
+    }
+
+    #[test]
+    fn a_kernel_without_probes_refuses_each() {
+        let folder = tracefs();
+        fs::remove_file(folder.path().join("dynamic_events")).unwrap();
+        let all = probes::of([&"rcu:*".to_owned()]);
+        let count = all.len();
+        let probed = Instance::made(folder.path(), all).unwrap().probe();
+        assert_eq!((probed.placed.len(), probed.refused.len()), (0, count));
     }
 
     #[test]

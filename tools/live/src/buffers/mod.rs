@@ -2,6 +2,7 @@
 //! counts.
 
 mod activity;
+mod clean;
 mod counters;
 pub mod events;
 mod instance;
@@ -12,6 +13,7 @@ pub mod record;
 mod sorted;
 
 pub use activity::{Activity, Rung, softirqs};
+pub use clean::{Cleaned, clean};
 pub use counters::{Counters, FunctionCounters};
 pub use instance::Probed;
 pub use mount::tracing;

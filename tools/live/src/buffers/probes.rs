@@ -127,3 +127,112 @@ impl Probe {
         Err(format!("{} ({})", self.shows, refused.join("; ")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quiescent_trace::{Event, Reader};
+    use std::cell::RefCell;
+
+    fn no_types() -> Places {
+        Places(LazyLock::new(|| None))
+    }
+
+    /// A field as the kernel prints it.
+    fn printed(field: &str) -> String {
+        let (name, fetched) = field.split_once('=').unwrap();
+        let value = match fetched.rsplit_once(':').unwrap_or((fetched, "string")) {
+            (text, "string") => format!(
+                "\"{}\"",
+                text.trim_start_matches("\\\"").trim_end_matches('"')
+            ),
+            (_, "symbol") => "i_callback+0x0/0x20".to_owned(),
+            (_, "x64") => "0xffff888012345678".to_owned(),
+            (_, "s64") => "-5".to_owned(),
+            (_, "u8" | "s32") => "1".to_owned(),
+            (_, kind) => panic!("{kind}"),
+        };
+        format!(" {name}={value}")
+    }
+
+    #[test]
+    fn each_probe_has_the_fields_of_its_event() {
+        assert!(PROBES.len() > 15);
+        for probe in PROBES.iter() {
+            for (version, way) in &probe.ways {
+                assert!(crate::Version::of(version).is_some(), "{version}");
+                let mut words = way.splitn(3, ' ');
+                let kind = words.next().unwrap();
+                assert!(["p", "r"].contains(&kind), "{way}");
+                let function = words.next().unwrap();
+                let fields: String = words.next().unwrap().split(' ').map(printed).collect();
+                let text = format!(
+                    "  a-5  [001] d..1. 1.5: {}: ({function}+0x0/0x40){fields}\n",
+                    probe.event
+                );
+                let mut reader = Reader::new("probe", text.as_bytes());
+                let record = reader.next_record().unwrap().unwrap();
+                let event = record.decode();
+                assert!(event.is_ok_and(|it| it != Event::Other), "{text} {event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_name_the_probes_of_their_events() {
+        let named = |word: &str| {
+            let probes = of([&word.to_owned()]).into_iter();
+            probes.map(|it| it.event.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(named("rcu:*").len(), PROBES.len());
+        assert_eq!(named("rcu:rcu_callback"), ["rcu_callback"]);
+        assert_eq!(named("rcu_barrier"), ["rcu_barrier", "rcu_barrier"]);
+        assert_eq!(named("sched:*"), [""; 0]);
+    }
+
+    #[test]
+    fn the_first_way_that_the_kernel_accepts_is_taken() {
+        let lines = RefCell::new(Vec::new());
+        let kernel = |line: &str| {
+            lines.borrow_mut().push(line.trim_end().to_owned());
+            match line.starts_with("f:") || line.contains("__call_rcu_common") {
+                true => Err(io::Error::from_raw_os_error(libc::ENOENT)),
+                false => Ok(()),
+            }
+        };
+        let [probe] = of([&"rcu_callback".to_owned()])[..] else {
+            panic!()
+        };
+        assert_eq!(probe.place("g_1", &no_types(), kernel), Ok("call_rcu"));
+        let fields = "rhp=$arg1:x64 func=$arg2:symbol";
+        assert_eq!(
+            *lines.borrow(),
+            [
+                format!("f:g_1/rcu_callback __call_rcu_common {fields} lazy=$arg3:u8"),
+                format!("p:g_1/rcu_callback __call_rcu_common {fields} lazy=$arg3:u8"),
+                format!("f:g_1/rcu_callback call_rcu {fields}"),
+                format!("p:g_1/rcu_callback call_rcu {fields}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn why_one_cannot_be_placed_is_said() {
+        let [batch] = of([&"rcu_batch_start".to_owned()])[..] else {
+            panic!()
+        };
+        let why = batch.place("g", &no_types(), |_| Ok(())).unwrap_err();
+        let said = "the length of the list at the start of a batch (rcu_do_batch: /sys/kernel/btf/vmlinux \
+                    does not tell where rcu_data.cblist.len is)";
+        assert_eq!(why, said);
+        let refused = |_: &str| Err(io::Error::from_raw_os_error(libc::EPERM));
+        let [barrier, _] = of([&"rcu_barrier".to_owned()])[..] else {
+            panic!()
+        };
+        let why = barrier.place("g", &no_types(), refused).unwrap_err();
+        assert!(
+            why.contains("rcu_barrier: Operation not permitted"),
+            "{why}"
+        );
+    }
+}
