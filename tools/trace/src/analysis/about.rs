@@ -3,6 +3,7 @@
 //! Each doubt is a sentence with its consequence. Nothing is repaired: lost events stay lost, clocks that
 //! disagree are not aligned, and a trace without an event has no figures that need it.
 
+use crate::event;
 use crate::measure::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
@@ -52,6 +53,8 @@ pub(crate) struct Present {
     callback: bool,
     invoke: bool,
     grace_period: bool,
+    /// Events of RCU's are those of probes.
+    probed: bool,
     flags: bool,
 }
 
@@ -66,8 +69,14 @@ impl Present {
             Event::IdleEntry { cpu, .. } | Event::IdleExit { cpu } => self.idle.insert(cpu),
             Event::Switch { .. } => self.switch = true,
             Event::Wakeup { .. } => self.wakeup = true,
-            Event::GracePeriod { .. } => self.grace_period = true,
-            Event::Callback { .. } | Event::Kvfree { .. } => self.callback = true,
+            Event::GracePeriod { .. } => {
+                self.grace_period = true;
+                self.probed |= is_probed(record);
+            }
+            Event::Callback { .. } | Event::Kvfree { .. } => {
+                self.callback = true;
+                self.probed |= is_probed(record);
+            }
             Event::Invoke { .. } | Event::InvokeKvfree { .. } | Event::InvokeBulk { .. } => {
                 self.invoke = true;
             }
@@ -82,7 +91,8 @@ impl Present {
             (
                 self.grace_period,
                 "rcu_grace_period",
-                "no grace period is known (a kernel with CONFIG_RCU_TRACE has the event)",
+                "no grace period is known (`quiescent record` records it, by probes on a kernel without \
+                 CONFIG_RCU_TRACE)",
             ),
             (
                 self.callback,
@@ -99,6 +109,14 @@ impl Present {
             if !there {
                 doubts.push(format!("no {event} event: {then}"));
             }
+        }
+        if self.probed {
+            doubts.push(
+                "RCU's events are those of probes on the kernel's functions: how a callback of an offloaded \
+                 CPU was queued, and which CPUs a scan found, is not known, nor, on machines with more than \
+                 one node of CPUs, who was waited for last"
+                    .to_owned(),
+            );
         }
         let without: Vec<u32> = self
             .writers
@@ -119,6 +137,11 @@ impl Present {
         }
         doubts
     }
+}
+
+/// It is the event of a probe.
+fn is_probed(record: &Record<'_>) -> bool {
+    event::probed(record.event, record.text).is_some()
 }
 
 /// What a trace has lost, and what of it could not be read, in sentences with their counts. Every command

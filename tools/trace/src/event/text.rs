@@ -211,7 +211,11 @@ impl<'a> Source<'a> for Loose<'a> {
         let bare = word.strip_prefix("0x").unwrap_or(word);
         let found = match how {
             Number::Plain => number(word),
-            Number::Callbacks => number(word.rsplit('/').next().unwrap_or(word)),
+            // A probe sees what is taken off the length of a list.
+            Number::Callbacks => {
+                let word = word.rsplit('/').next().unwrap_or(word);
+                number(word.trim_start_matches('-'))
+            }
             Number::Signed => number::<i64>(word)
                 .map(|it| it as u64)
                 .or_else(|| hex(bare)),

@@ -26,8 +26,8 @@ pub(super) fn first_word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The text that `name=` points at: as it is, or in `(0xffff88810905900c:start)`, as the `fields` option has
-/// it.
+/// The text that `name=` points at: as it is, in `(0xffff88810905900c:start)`, as the `fields` option has it,
+/// or in quotes, as probes have it.
 pub(super) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let word = after(text, name).map(first_word)?;
     match word.strip_prefix("(0x") {
@@ -35,7 +35,7 @@ pub(super) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
             .strip_suffix(')')?
             .split_once(':')
             .map(|(_, text)| text),
-        None => Some(word),
+        None => Some(word.trim_matches('"')),
     }
 }
 
