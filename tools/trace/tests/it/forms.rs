@@ -5,7 +5,7 @@
 //! invented names. The other forms are made of it here, as atrace, systrace, Chrome, trace-cmd and an editor
 //! write them.
 
-use quiescent_trace::{Analysis, Error, Filter, Findings, Kind, Reader, Table, from_read};
+use quiescent_trace::{Analysis, Error, Filter, Findings, Kind, Reader, Table, Thread, from_read};
 use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
 
@@ -148,4 +148,189 @@ fn what_cannot_be_read_names_its_cause() {
         .expect_err("is cut")
         .to_string();
     assert!(said.contains("cut short or damaged"), "{said}");
+}
+
+/// The lines of the scene that are kept.
+fn only(keep: impl Fn(&str) -> bool) -> String {
+    let kept = SCENE
+        .lines()
+        .filter(|line| line.starts_with('#') || keep(line));
+    kept.map(|line| format!("{line}\n")).collect()
+}
+
+fn time(line: &str) -> &str {
+    let at = line.find(" 100.").expect("has a time");
+    &line[at + 1..][..10]
+}
+
+/// What is said of CPUs that cover different times, and what they are.
+fn said(found: &Findings) -> &str {
+    let about = found.about.doubts.iter();
+    about
+        .map(String::as_str)
+        .find(|it| it.starts_with("CPUs cover"))
+        .unwrap_or("")
+}
+
+#[test]
+fn rates_are_over_the_time_that_each_cpu_covers() {
+    let one = |line: &str| line.contains("[001]");
+    let marked = only(|line| !one(line) || time(line) >= "100.030020").replacen(
+        "          <idle>-0       [001]",
+        "##### CPU 1 buffer started ####\n          <idle>-0       [001]",
+        1,
+    );
+    // Woken twice, and did not run in between.
+    let late = marked.replace("#####", "#");
+    let early = only(|line| !one(line) || time(line) <= "100.020350");
+    let (started, ended) = ("100.030020 --to 100.040350", "100.000000 --to 100.020350");
+    for (form, text, common, n, seconds) in [
+        ("marked", &marked, started, 2, 0.010_330),
+        ("late", &late, started, 2, 0.010_330),
+        ("early", &early, ended, 3, 0.020_350),
+    ] {
+        let (wakeups, idle) = (found(Kind::Wakeups, &**text), found(Kind::Idle, &**text));
+        let (wakeups, idle) = (wakeups.expect("is read"), idle.expect("is read"));
+        let rate = Some(f64::from(n) / seconds);
+        for case in ["worker", "(all)"] {
+            assert_eq!(
+                wakeups.tables[0].figure(case, "wakeups_per_s"),
+                rate,
+                "{form}"
+            );
+        }
+        for case in ["CPU 1 cpu_idle", "CPU (all)"] {
+            assert_eq!(
+                idle.tables[0].figure(case, "idle_entries_per_s"),
+                rate,
+                "{form}"
+            );
+        }
+        let states = &idle.tables[1];
+        assert_eq!(
+            states.figure("state 1", "idle_entries_per_s"),
+            rate,
+            "{form}"
+        );
+        let part = states.figure("state 1", "residency_pct").expect("is known");
+        assert!((93.0..100.0).contains(&part), "{form}: {part}");
+        let said = said(&wakeups);
+        assert!(
+            said.contains(&format!("--from {common}")) && said.contains("CPU 1 from"),
+            "{said}"
+        );
+        // With these ends there is nothing to say.
+        let [from, to] = [0, 2].map(|word| common.split(' ').nth(word).expect("is there"));
+        let ns = |time: &str| {
+            time.replace('.', "")
+                .parse::<u64>()
+                .ok()
+                .map(|us| us * 1000)
+        };
+        let (from_ns, to_ns) = (ns(from), ns(to));
+        let filter = Filter {
+            from_ns,
+            to_ns,
+            ..Filter::default()
+        };
+        let common = found_in(Kind::Wakeups, &**text, filter).expect("is read");
+        assert_eq!(self::said(&common), "", "{form}");
+        assert_eq!(
+            common.tables[0].figure("(all)", "wakeups_per_s"),
+            rate,
+            "{form}"
+        );
+    }
+    // A CPU that is idle, and is not called, covers the whole time.
+    let quiet = only(|line| time(line) < "100.020000" || line.contains("rcu_preempt-15"));
+    assert_eq!(said(&found(Kind::Wakeups, quiet).expect("is read")), "");
+}
+
+#[test]
+fn several_traces_in_one_file() {
+    let cpus = ["[000]", "[001]"].map(|cpu| only(|line| line.contains(cpu)));
+    let error = found(Kind::Wakeups, cpus.concat()).expect_err("is not in order");
+    let said = error.to_string();
+    assert!(said.contains("another trace begins at line 18"), "{said}");
+    // The command that is named makes the plain form of it.
+    let command = said.split('`').nth(3).expect("a command");
+    let (command, _) = command.rsplit_once(" | quiescent").expect("a pipe");
+    let path = std::env::temp_dir().join(format!("quiescent-forms-{}", std::process::id()));
+    std::fs::write(&path, cpus.concat()).expect("is written");
+    let command = command.replace("FILE", &path.display().to_string());
+    let sorted = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .output();
+    let sorted = sorted.expect("runs").stdout;
+    std::fs::remove_file(&path).expect("is there");
+    let header: String = SCENE
+        .lines()
+        .take(7)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let sorted = [header.as_bytes(), &sorted].concat();
+    assert!(tables(&sorted, 0) == tables(SCENE.as_bytes(), 0));
+
+    // Two recordings, the later one first; a thousand records of it change nothing.
+    let later = SCENE.replace(" 100.", " 200.");
+    let long: String = (0..5000)
+        .map(|n| {
+            format!(
+                "          <idle>-0       [001] d..1.   300.{n:06}: cpu_idle: state=1 cpu_id=1\n"
+            )
+        })
+        .collect();
+    for first in [later.clone(), later.clone() + &long] {
+        let error = found(Kind::Wakeups, format!("{first}{SCENE}")).expect_err("is not in order");
+        let said = error.to_string();
+        let line = first.lines().count() + 1;
+        assert!(said.contains(&format!("tail -n +{line} FILE")), "{said}");
+    }
+    let about = found(Kind::Wakeups, format!("{SCENE}{later}"))
+        .expect("is in order")
+        .about;
+    assert!(
+        about.doubts[0].starts_with("another trace begins at line 49"),
+        "{:?}",
+        about.doubts
+    );
+}
+
+#[test]
+fn an_analysis_that_shows_nothing_says_why() {
+    let why = |kind, filter| {
+        let found = found_in(kind, only(|line| !line.contains("rcu_")), filter).expect("is read");
+        assert!(found.tables.iter().all(Table::is_empty), "{found:?}");
+        found.notes.join("; ")
+    };
+    for (kind, event) in [
+        (Kind::Callbacks, "no rcu_callback event"),
+        (Kind::Batches, "no rcu_batch_start event"),
+        (Kind::Gps, "no rcu_grace_period event"),
+    ] {
+        let why = why(kind, Filter::default());
+        assert!(why.contains(event) && why.contains("by probes"), "{why}");
+    }
+    let cpus = Some([7].into_iter().collect());
+    let on_7 = Filter {
+        cpus,
+        ..Filter::default()
+    };
+    assert!(why(Kind::Idle, on_7.clone()).contains("no such CPU in this trace; CPUs 0, 1 wrote"));
+    assert!(why(Kind::Wakeups, on_7).contains("no such CPU"));
+    let threads = vec![Thread::Name("wrker".into())];
+    let of = Filter {
+        threads,
+        ..Filter::default()
+    };
+    assert!(why(Kind::Wakeups, of).contains("no thread of this name"));
+    let threads = vec![Thread::Name("feeder".into())];
+    let of = Filter {
+        threads,
+        ..Filter::default()
+    };
+    assert_eq!(
+        why(Kind::Wakeups, of),
+        "nothing of this kind in the counted part"
+    );
 }

@@ -18,9 +18,11 @@ pub fn text(
 ) -> String {
     let file = options.file.display().to_string();
     let room = width.saturating_sub(kind.chars().count() + 2);
-    let mut text = format!("{}: {kind}\n", shortened(&file, room));
+    let mut text = headline(findings).unwrap_or_default();
+    text += &format!("{}: {kind}\n", shortened(&file, room));
     text += &folded(&head(&findings.about), width, 2);
-    for table in findings.tables.iter().chain(remedies) {
+    let tables = findings.tables.iter().filter(|table| !table.is_empty());
+    for table in tables.chain(remedies) {
         text += &format!("\n{}\n\n{}", table.title, rows(table, options.limit, width));
     }
     if !findings.notes.is_empty() {
@@ -36,6 +38,25 @@ pub fn text(
         text += "\nstopped: the trace was not read to its end\n";
     }
     text
+}
+
+/// What the summary says in one line.
+fn headline(findings: &Findings) -> Option<String> {
+    let table = findings.tables.first()?;
+    let part = table.figure("(RCU)", "wakeups_pct")?;
+    let figure = |metric| table.figure("(RCU)", metric);
+    let per_s = match figure("wakeups_per_s") {
+        Some(rate) => format!("{rate:.1} wake-ups/s"),
+        None => format!("{} wake-ups", figure("wakeups")?),
+    };
+    let mut text = format!("RCU: {per_s}, {part:.1} % of all");
+    if let Some(ended) = figure("idle_ended_per_s") {
+        text += &format!("; {ended:.1}/s ended a CPU's idle period");
+    }
+    if let Some(all) = figure("all_idle_ended_per_s") {
+        text += &format!(", {all:.1}/s all CPUs'");
+    }
+    Some(text + "\n")
 }
 
 /// The number of rows shown.
