@@ -107,6 +107,9 @@ impl Part for Summary {
                 }
             }
             _ if record.pid != 0 => self.set(record.cpu, State::Busy),
+            _ if self.cpus.row(record.cpu).state == State::Unknown => {
+                self.set(record.cpu, State::Halted);
+            }
             _ => {}
         }
         match *seen.event {
@@ -272,7 +275,7 @@ impl Summary {
         [
             ("per s", "wakeups_per_s", "1/s", own.rate(self.n(of))),
             ("end idle/s", "idle_ended_per_s", "1/s", ended),
-            ("of all CPUs/s", "all_idle_ended_per_s", "1/s", ended_all),
+            ("of all CPUs/s", "all_ended_per_s", "1/s", ended_all),
         ]
     }
 
@@ -291,7 +294,7 @@ impl Summary {
         }
         let noted = match offloaded {
             0 => String::new(),
-            n => format!("; {n} of {cpus} CPUs are offloaded already, and not counted"),
+            n => format!("; without {n} of {cpus} CPUs, which are offloaded already"),
         };
         (sum, noted)
     }

@@ -190,15 +190,17 @@ impl Follow {
 
     /// The times of the first and the last record, of a trace whose records are in order, but for a few.
     fn ends(&self, summary: &Summary) -> Result<(u64, u64), Error> {
+        let count = summary.backwards.max(self.behind);
+        let again = summary.headers_at.1;
         if let Some(line) = summary.backwards_at
-            && !(summary.headers_at.1.is_none()
-                && is_few(summary.backwards.max(self.behind), summary))
+            && (again.is_some() || !is_few(count, summary))
         {
+            let name = summary.name.clone();
             return Err(Error::Order {
-                name: summary.name.clone(),
+                name,
                 line,
-                count: summary.backwards.max(self.behind),
-                again: summary.headers_at.1,
+                count,
+                again,
             });
         }
         let ends = summary.first_ns.zip(summary.last_ns);

@@ -18,7 +18,7 @@ pub fn text(
 ) -> String {
     let file = options.file.display().to_string();
     let room = width.saturating_sub(kind.chars().count() + 2);
-    let mut text = headline(findings).unwrap_or_default();
+    let mut text = folded(&headline(findings).unwrap_or_default(), width, 2);
     text += &format!("{}: {kind}\n", shortened(&file, room));
     text += &folded(&head(&findings.about), width, 2);
     let tables = findings.tables.iter().filter(|table| !table.is_empty());
@@ -45,16 +45,17 @@ fn headline(findings: &Findings) -> Option<String> {
     let table = findings.tables.first()?;
     let part = table.figure("(RCU)", "wakeups_pct")?;
     let figure = |metric| table.figure("(RCU)", metric);
+    let rate = |value: f64| format!("{value:.*}", usize::from(value < 100.0));
     let per_s = match figure("wakeups_per_s") {
-        Some(rate) => format!("{rate:.1} wake-ups/s"),
+        Some(per_s) => format!("{} wake-ups/s", rate(per_s)),
         None => format!("{} wake-ups", figure("wakeups")?),
     };
-    let mut text = format!("RCU: {per_s}, {part:.1} % of all");
+    let mut text = format!("RCU: {per_s}, {part:.*} % of all", usize::from(part < 10.0));
     if let Some(ended) = figure("idle_ended_per_s") {
-        text += &format!("; {ended:.1}/s ended a CPU's idle period");
+        text += &format!("; {} ended a CPU's idle period", rate(ended));
     }
-    if let Some(all) = figure("all_idle_ended_per_s") {
-        text += &format!(", {all:.1}/s all CPUs'");
+    if let Some(all) = figure("all_ended_per_s") {
+        text += &format!(", {} all CPUs'", rate(all));
     }
     Some(text + "\n")
 }

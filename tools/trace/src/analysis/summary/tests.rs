@@ -31,7 +31,7 @@ fn switch(from: u32, task: &str, pid: u32) -> String {
 }
 
 fn figures(found: &Findings, case: &str) -> [Option<f64>; 3] {
-    let metrics = ["wakeups_per_s", "idle_ended_per_s", "all_idle_ended_per_s"];
+    let metrics = ["wakeups_per_s", "idle_ended_per_s", "all_ended_per_s"];
     let of = |metric| {
         found
             .tables
@@ -97,7 +97,7 @@ fn interrupts_that_wake_no_thread_are_what_offloading_could_save() {
         [None, Some(1.0), Some(0.0)]
     );
     assert!(
-        found.notes[1].contains("1 of 2 CPUs are offloaded"),
+        found.notes[1].contains("without 1 of 2 CPUs"),
         "{:?}",
         found.notes
     );
