@@ -21,8 +21,9 @@
 use super::bounded::{Names, Waiting};
 use super::findings::Findings;
 use super::holdout::Course;
+use super::own::Own;
 use super::{Part, Seen};
-use crate::{Error, Event, Record, Role, Window, role};
+use crate::{Error, Event, Record, Role, role};
 
 mod counts;
 mod stacks;
@@ -173,7 +174,7 @@ impl Part for Waits {
         }
     }
 
-    fn finish(self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+    fn finish(self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
         self.tables(findings);
         self.notes(findings);
         Ok(())

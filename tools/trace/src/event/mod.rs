@@ -49,6 +49,8 @@ pub enum Event<'a> {
         task: &'a str,
         /// Its id.
         pid: u32,
+        /// The CPU on which it ran last.
+        target: u32,
     },
     /// `sched_switch`.
     Switch {

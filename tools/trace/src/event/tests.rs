@@ -307,6 +307,7 @@ fn what_is_asked_for_and_what_needs_the_tick() {
     let waking = Event::Waking {
         task: "a b",
         pid: 3,
+        target: 1,
     };
     assert_eq!(
         decode("sched_waking", "comm=a b pid=3 prio=120 target_cpu=001"),

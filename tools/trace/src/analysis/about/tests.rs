@@ -141,7 +141,14 @@ pub(crate) fn nothing() -> About {
         end_ns: 0,
     };
     let (summary, present) = (Summary::default(), Present::default());
-    About::new(&summary, Faults::default(), window, Bounds::Whole, &present)
+    let own = present.parts.own(window, &summary.started);
+    About::new(
+        &summary,
+        Faults::default(),
+        (&own, Bounds::Whole),
+        &present,
+        None,
+    )
 }
 
 #[test]
