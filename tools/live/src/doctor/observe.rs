@@ -93,6 +93,15 @@ pub(super) fn pressure(machine: &Machine) -> Option<Finding> {
      and its cgroup";
     let wanted = word.and_then(super::parameters::truth) == Some(true);
     let built = machine.is_set("CONFIG_PSI");
+    let by_default = "CONFIG_PSI_DEFAULT_DISABLED";
+    if word.is_none() && built == Some(true) && machine.is_set(by_default) == Some(true) {
+        // Of a copy the file is not missing: such a kernel has none.
+        let why = format!("{off} ({}: off unless asked for)", machine.with(by_default));
+        return machine
+            .command
+            .as_ref()
+            .map(|_| rule.note(why, "boot with psi=1"));
+    }
     let finding = |severity, remedy| Some(rule.finding(severity, off, remedy));
     match (wanted, built) {
         (true, Some(false)) => finding(

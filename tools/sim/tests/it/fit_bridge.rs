@@ -99,7 +99,7 @@ fn no_neighbour_of_the_chosen_point_comes_nearer_to_the_default_variant() {
 fn the_whole_grid() {
     let grid = grid();
     let one = |at: usize| Some(figures(&grid[at]));
-    let mut all = batch::run(batch::processors(), grid.len(), one, || {});
+    let mut all = batch::run(batch::processors(), grid.len(), one, |_| {});
     all.sort_by(|a, b| distance(a.1).total_cmp(&distance(b.1)).then(a.0.cmp(&b.0)));
     println!(
         "median, least, longest in ms, total in s: published {:.1?}",

@@ -48,6 +48,13 @@ fn pressure_that_is_off() {
     };
     assert_eq!(here(&off()), (1, NOTE, "boot with psi=1".to_owned()));
     assert_eq!(here(&off().command("psi=1")).1, WITHOUT);
+    // Such a kernel has none unless it is asked for, and a copy of its files lacks nothing.
+    let by_default = || off().config("CONFIG_PSI_DEFAULT_DISABLED=y");
+    by_default().is("pressure", NOTE, "boot with psi=1");
+    by_default()
+        .command("psi=1")
+        .is("pressure", CANNOT, "copy that file");
+    assert_eq!(here(&by_default().command("psi=1")).1, WITHOUT);
     // Of another machine the file may not have been copied.
     off().is("pressure", CANNOT, "copy that file");
     off()

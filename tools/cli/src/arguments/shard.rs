@@ -1,0 +1,88 @@
+//! `--shard K/N`: the part of a batch that one of several machines does, and `merge`, which joins all parts.
+
+use super::Page;
+use clap::Args;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The K-th of N parts: of the numbered pieces of a batch every N-th, from the K-th on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// K, from 1 on.
+    pub number: u64,
+    /// N.
+    pub of: u64,
+}
+
+impl Shard {
+    /// Is the piece with this number, from 0 on, in it?
+    pub fn has(self, piece: u64) -> bool {
+        piece % self.of == self.number - 1
+    }
+}
+
+impl FromStr for Shard {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Shard, Self::Err> {
+        let numbers = text.split_once('/');
+        let numbers = numbers.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+            Some(_) => Err("there is no such part: K/N has a K from 1 to N"),
+            None => Err("no part: give K/N, such as 1/4 for the first of four"),
+        }
+    }
+}
+
+/// The arguments of `merge`.
+#[derive(Debug, Args)]
+pub struct Merge {
+    /// What `--shard K/N --json` has printed: one file of each part, in any order
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Print one line of JSON (schema quiescent/1) instead of tables
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub page: Page,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_one_of_those_that_there_are() {
+        assert_eq!("2/3".parse(), Ok(Shard { number: 2, of: 3 }));
+        for (text, why) in [
+            ("0/3", "from 1 to N"),
+            ("4/3", "from 1 to N"),
+            ("1/0", "from 1 to N"),
+            ("a/b", "give K/N"),
+            ("3", "give K/N"),
+            ("1/-2", "give K/N"),
+            ("1/2/3", "give K/N"),
+            ("", "give K/N"),
+        ] {
+            let said = text.parse::<Shard>().expect_err(text);
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn each_piece_is_in_one_part() {
+        for of in 1..5 {
+            for piece in 0..20 {
+                let parts = (1..=of).filter(|number| {
+                    Shard {
+                        number: *number,
+                        of,
+                    }
+                    .has(piece)
+                });
+                assert_eq!(parts.count(), 1, "{piece} of {of}");
+            }
+        }
+    }
+}
