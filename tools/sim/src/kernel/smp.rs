@@ -26,6 +26,12 @@ use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
 use crate::kernel::state::Machine;
 
+/// A clock counts whole cycles, of so many picoseconds.
+const CYCLE_PS: u64 = 16_000;
+
+/// Its frequency was measured too low by so many millionths: the longer the delay, the earlier it goes off.
+const SLOW_PPM: u64 = 25;
+
 impl Machine {
     /// An interrupt is due on `cpu`, or something is ready to run there.
     pub(crate) fn poke(&mut self, cpu: CpuId) {
@@ -94,7 +100,9 @@ impl Machine {
         if self.options.smp == Smp::Parallel {
             return;
         }
-        self.cores[cpu as usize].rounding = self.chance.next();
+        let away = self.begins(self.jiffy_now() + 1) - self.now;
+        let early = away * SLOW_PPM / 1000 + self.chance.below(CYCLE_PS);
+        self.cores[cpu as usize].rounding = u64::MAX - early;
         let tick = self.tick_of(cpu);
         let alarm = self.next_alarm(|it| it == cpu).map(|at| (at, 0));
         let Some(own) = tick.into_iter().chain(alarm).min() else {
@@ -103,9 +111,9 @@ impl Machine {
         // Whose clock has gone off sets it in its own handler.
         let set = |it: CpuId| it != cpu && !self.cores[it as usize].has_irq();
         let mut others = (0..self.options.cpus).filter(|&it| set(it));
-        let before = self.alarms.iter().take_while(|it| it.0 < own.0);
         let first = !others.any(|it| self.tick_of(it).is_some_and(|it| it < own));
-        self.cores[cpu as usize].hands_over = first && !before.into_iter().any(|it| set(it.1));
+        let mut before = self.alarms.iter().take_while(|it| it.0 < own.0);
+        self.cores[cpu as usize].hands_over = first && !before.any(|it| set(it.1));
     }
 
     /// When the CPU has its next tick, or the clock goes off that it has set for timers, and the rounding.

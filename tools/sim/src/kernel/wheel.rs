@@ -361,6 +361,29 @@ mod tests {
     }
 
     #[test]
+    fn one_cpu_counts_jiffies_until_its_tick_stops() {
+        let mut wheel = Wheel::new(true, 10);
+        wheel.start_tick(1);
+        wheel.start_tick(0);
+        wheel.counts(1, 11);
+        wheel.counts(0, 12);
+        assert_eq!(
+            wheel.counted(),
+            11,
+            "CPU 0 ticks before CPU 1, which counts"
+        );
+        wheel.counts(1, 12);
+        assert_eq!(wheel.counted(), 12);
+        wheel.stop_tick(1);
+        wheel.counts(0, 13);
+        assert_eq!(wheel.counted(), 13, "the next one to tick");
+        wheel.executes(0, 14);
+        assert_eq!(wheel.counted(), 13);
+        wheel.executes(1, 14);
+        assert_eq!(wheel.counted(), 14, "its tick is stopped: it looks itself");
+    }
+
+    #[test]
     fn what_a_cpu_leaves_is_its_heirs() {
         for heir_ticks in [false, true] {
             let mut wheel = Wheel::default();
