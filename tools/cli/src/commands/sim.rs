@@ -20,7 +20,7 @@ use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::experiments::{self, Script};
 use quiescent_sim::report::Figure;
-use quiescent_sim::{Plan, Stats, Workload, batch, report, settings};
+use quiescent_sim::{Options, Plan, Stats, Workload, batch, report, settings};
 pub use saved::{Values, rows as saved_rows};
 use std::cell::Cell;
 use std::path::Path;
@@ -367,15 +367,21 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
     report.option("seeds", options.seeds);
     report.option("seconds", first.length / 1_000_000_000);
     report.option("sweep", options.sweep.clone());
-    let mut warnings: Vec<String> = Vec::new();
-    for variant in variants {
-        for warning in settings::warnings(&variant.plan.options) {
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
+    for (key, of) in [
+        (
+            "warnings",
+            settings::warnings as fn(&Options) -> Vec<String>,
+        ),
+        ("version", settings::differences),
+    ] {
+        let mut said: Vec<String> = Vec::new();
+        for line in variants.iter().flat_map(|it| of(&it.plan.options)) {
+            if !said.contains(&line) {
+                said.push(line);
             }
         }
+        report.option(key, said);
     }
-    report.option("warnings", warnings);
     report.option("leaves_out", text::LEAVES_OUT);
     report
 }

@@ -16,6 +16,10 @@
 //! A clock that was set so is not stopped when another CPU wakes later; so two CPUs may tick at the same
 //! instant. If the owner of a timer is one of them it takes the timer itself.
 //!
+//! # Who counts jiffies
+//! One CPU counts them in its ticks, for all: the first to tick after the one before has stopped its tick. A
+//! CPU whose tick is stopped counts those that have passed when it wakes up.
+//!
 //! # Without migration
 //! Before Linux 6.9 a timer stayed on the CPU that it was given to when it was set: each CPU takes its own
 //! timers, and one whose tick stops sets its clock to the earliest of them. (A CPU that set a timer while it
@@ -59,6 +63,9 @@ pub(crate) struct Wheel {
     migrator: Option<CpuId>,
     /// Each CPU takes its own timers only.
     local: bool,
+    /// Who counts jiffies, and how many there were.
+    counter: Option<CpuId>,
+    counted: u64,
     /// Clocks of CPUs whose tick is stopped, by jiffy.
     clocks: BTreeSet<(u64, CpuId, For)>,
 }
@@ -75,10 +82,11 @@ pub(crate) enum For {
 }
 
 impl Wheel {
-    /// One on which CPUs take the timers of others, or not.
-    pub fn new(migration: bool) -> Wheel {
+    /// One on which CPUs take the timers of others, or not, after so many jiffies.
+    pub fn new(migration: bool, jiffies: u64) -> Wheel {
         Wheel {
             local: !migration,
+            counted: jiffies,
             ..Wheel::default()
         }
     }
@@ -117,6 +125,25 @@ impl Wheel {
         self.active.contains(&cpu)
     }
 
+    /// Jiffies that have been counted.
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+
+    /// `cpu` takes a tick in this jiffy.
+    pub fn counts(&mut self, cpu: CpuId, jiffy: u64) {
+        if *self.counter.get_or_insert(cpu) == cpu {
+            self.counted = jiffy;
+        }
+    }
+
+    /// `cpu` does something in this jiffy.
+    pub fn executes(&mut self, cpu: CpuId, jiffy: u64) {
+        if !self.ticks(cpu) {
+            self.counted = jiffy;
+        }
+    }
+
     /// CPUs whose ticks run.
     pub fn active(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.active.iter().copied()
@@ -134,6 +161,7 @@ impl Wheel {
 
     /// Its tick stops. If it was the last one, its clock is set to the earliest timer there is.
     pub fn stop_tick(&mut self, cpu: CpuId) {
+        self.counter.take_if(|it| *it == cpu);
         if !self.active.remove(&cpu) {
             return;
         }
@@ -181,6 +209,17 @@ impl Wheel {
             true => self.clocks.first().map(|it| it.0.max(next)),
             false => Some(next),
         }
+    }
+
+    /// The jiffy for which the CPU has set its clock; a tick that runs comes in `next`.
+    pub fn next_clock(&self, next: u64, cpu: CpuId) -> Option<u64> {
+        let set = || {
+            self.clocks
+                .iter()
+                .find(|it| it.1 == cpu)
+                .map(|it| it.0.max(next))
+        };
+        self.ticks(cpu).then_some(next).or_else(set)
     }
 
     /// Sets the clock of `cpu`, whose tick is stopped, for its own purpose; or stops it.
@@ -304,7 +343,7 @@ mod tests {
 
     #[test]
     fn without_migration_each_cpu_sets_its_clock_for_its_own() {
-        let mut wheel = Wheel::new(false);
+        let mut wheel = Wheel::new(false, 0);
         wheel.start_tick(1);
         wheel.start_tick(0);
         wheel.set(Timer::Wake(7), 1, 30);
@@ -319,6 +358,29 @@ mod tests {
         assert_eq!(wheel.take_due(1, 30, |_| true), Some(Timer::Wake(7)));
         wheel.set(Timer::Group(0), 2, 40);
         assert_eq!(wheel.ring(40), [(2, For::All)], "set while it idles");
+    }
+
+    #[test]
+    fn one_cpu_counts_jiffies_until_its_tick_stops() {
+        let mut wheel = Wheel::new(true, 10);
+        wheel.start_tick(1);
+        wheel.start_tick(0);
+        wheel.counts(1, 11);
+        wheel.counts(0, 12);
+        assert_eq!(
+            wheel.counted(),
+            11,
+            "CPU 0 ticks before CPU 1, which counts"
+        );
+        wheel.counts(1, 12);
+        assert_eq!(wheel.counted(), 12);
+        wheel.stop_tick(1);
+        wheel.counts(0, 13);
+        assert_eq!(wheel.counted(), 13, "the next one to tick");
+        wheel.executes(0, 14);
+        assert_eq!(wheel.counted(), 13);
+        wheel.executes(1, 14);
+        assert_eq!(wheel.counted(), 14, "its tick is stopped: it looks itself");
     }
 
     #[test]

@@ -14,11 +14,11 @@
 //! are rounded by the wheel and are ignored.
 //!
 //! **Do CPUs execute at the same time?** CPUs that do take a jiffy's ticks at the same instant, and the
-//! records of their interrupts alternate. Where one CPU executes at a time, a tick begins when the handler of
-//! the one before is done, some microseconds later. Of [`MANY`] pairs of ticks of different CPUs within
-//! [`NEAR`] it is `parallel` where a tenth or more are within [`AT_ONCE`], or interrupts alternate [`MANY`]
-//! times, and `serial` where less than a twentieth are and interrupts do not alternate; between, and with
-//! fewer pairs, it is unknown.
+//! records of their soft interrupts alternate. Where one CPU executes at a time, a tick begins some
+//! microseconds after the one before, and a CPU lets others execute before its soft interrupts, but not in
+//! them. Of [`MANY`] pairs of ticks of different CPUs within [`NEAR`] it is `parallel` where a tenth or more
+//! are within [`AT_ONCE`], or soft interrupts alternate [`MANY`] times, and `serial` where less than a
+//! twentieth are and soft interrupts do not alternate; between, and with fewer pairs, it is unknown.
 //!
 //! **Not inferred**: everything else that [`settings`](crate::settings) has.
 
@@ -106,17 +106,16 @@ struct Overlaps {
     /// Pairs of ticks at one instant, and within a jiffy.
     at_once: u64,
     near: u64,
-    /// The two records before: CPU, time, in an interrupt.
+    /// The two records before: CPU, time, in a soft interrupt.
     before: [(u32, u64, bool); 2],
     alternate: u64,
 }
 
 impl Overlaps {
     fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        let interrupt = record.flags.hardirq() || record.flags.softirq();
-        let now = (record.cpu, record.time_ns, interrupt);
+        let now = (record.cpu, record.time_ns, record.flags.softirq());
         let [first, second] = self.before;
-        let same = first.0 == now.0 && second.0 != now.0 && first.2 && interrupt;
+        let same = first.0 == now.0 && second.0 != now.0 && first.2 && now.2;
         self.alternate += u64::from(same && now.1.saturating_sub(first.1) < ONE_INTERRUPT);
         self.before = [second, now];
         if let Event::Tick { .. } = event {

@@ -114,8 +114,8 @@ pub fn list_json() -> Report {
 
 /// What each version of a kernel decides.
 fn versions() -> String {
-    let names = settings::RELEASES.map(|it| it.to_string()).join(", ");
-    let mut text = format!("Decided by kernel={names}:\n\n");
+    let [first, last] = settings::RELEASES;
+    let mut text = format!("Decided by kernel={first} to {last}:\n\n");
     for it in settings::HISTORY.iter() {
         let values = it.values.iter().map(|it| match &it.beyond_16 {
             Some(large) => format!(
@@ -155,9 +155,10 @@ pub fn text(
         text += &settings(first, seeds, report.seed, width);
     }
     let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let warnings = report.options["warnings"].as_array();
-    for warning in warnings.into_iter().flatten() {
-        text += &lines(&word(warning), "warning: ", width);
+    for (key, before) in [("version", "kernel: "), ("warnings", "warning: ")] {
+        for line in report.options[key].as_array().into_iter().flatten() {
+            text += &lines(&word(line), before, width);
+        }
     }
     let said = saved::sentence(report, variants);
     if !said.is_empty() {

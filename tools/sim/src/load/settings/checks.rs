@@ -192,12 +192,6 @@ pub fn warnings(options: &Options) -> Vec<String> {
         ));
     }
     let mut warn = |text: &str| said.push(text.to_owned());
-    if options.frozen_permille > 0 && options.smp == Smp::Parallel {
-        warn("frozen does nothing with smp=parallel: a CPU that executes is not held up by others");
-    }
-    if options.frozen_permille > 0 && options.smp == Smp::Serial {
-        warn("frozen is a FITTED number: figures that depend on it are no predictions");
-    }
     if options.costs.ipi != default.costs.ipi && options.smp == Smp::Serial {
         warn(
             "cost.ipi_ns does nothing with smp=serial: an interrupt is taken when the executing CPU halts",

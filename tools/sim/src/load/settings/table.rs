@@ -305,7 +305,6 @@ pub static SETTINGS: &[Setting] = table! {
             |it| time_text(*it), "a time such as 1s, an hour at most, or `never`");
     number "initial_jiffies" (jiffies, 1..=u64::MAX >> 16, "a number from 1, or `default`");
     flag "stepwise" (stepwise);
-    number "frozen" (frozen_permille, 0..=1000, "0 to 1000");
     cost "cost.tick_ns" (costs.tick);
     cost "cost.irq_ns" (costs.irq);
     cost "cost.timers_ns" (costs.timers);

@@ -51,7 +51,6 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
         ("moves", "1500ms"),
         ("initial_jiffies", "77"),
         ("stepwise", "1"),
-        ("frozen", "220"),
         ("cost.ipi_ns", "1234"),
         ("governor", "deepest"),
         ("cpu_dma_latency", "50us"),
@@ -123,7 +122,6 @@ fn no_field_is_forgotten() {
         jiffies: _,
         gp_cpu: _,
         moves: _,
-        frozen_permille: _,
         idle:
             crate::idling::Setup {
                 table: _,
@@ -139,7 +137,7 @@ fn no_field_is_forgotten() {
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
     assert_eq!(
         others.count(),
-        46,
+        45,
         "fields of a machine, but for its costs, `rcu` and `rcu_nocb_default_all`"
     );
 }
@@ -216,7 +214,6 @@ fn what_does_nothing_is_said() {
     assert!(said(&[("policy", "quiescent")]).contains("rcu_nocbs=none"));
     assert!(said(&[("rcu_nocb_poll", "1")]).contains("rcu_nocbs=none"));
     assert!(said(&[("nohz", "0"), ("fast_no_hz", "v5.10")]).contains("no tick stops"));
-    assert!(said(&[("frozen", "200"), ("smp", "serial")]).contains("FITTED"));
 }
 
 #[test]
