@@ -18,7 +18,8 @@
 //! the one before is done, some microseconds later. Of [`MANY`] pairs of ticks of different CPUs within
 //! [`NEAR`] it is `parallel` where a tenth or more are within [`AT_ONCE`], or interrupts alternate [`MANY`]
 //! times, and `serial` where less than a twentieth are and interrupts do not alternate; between, and with
-//! fewer pairs, it is unknown.
+//! fewer pairs, it is unknown. An emulator may hand over amid a handler, and then interrupts alternate where
+//! one CPU executes at a time: of [`SURE`] pairs or more, less than one in [`SURE`] at once is `serial`.
 //!
 //! **Not inferred**: everything else that [`settings`](crate::settings) has.
 
@@ -37,6 +38,9 @@ pub const FEW: u64 = 5;
 
 /// Pairs of ticks, alternations, or idle times that tell something.
 const MANY: u64 = 20;
+
+/// Pairs of ticks of which at least one is at once where CPUs execute at the same time.
+const SURE: u64 = 100;
 
 /// Ticks of different CPUs are of one jiffy within this time, in nanoseconds.
 const NEAR: u64 = 100_000;
@@ -132,6 +136,9 @@ impl Overlaps {
 
     fn smp(&self) -> Option<Smp> {
         let some = self.near >= MANY;
+        if self.near >= SURE && self.at_once * SURE < self.near {
+            return Some(Smp::Serial);
+        }
         if self.alternate >= MANY || (some && self.at_once * 10 >= self.near) {
             return Some(Smp::Parallel);
         }
@@ -152,6 +159,8 @@ pub struct FollowTimer {
     started: Option<bool>,
     grace_periods: u64,
     early: u64,
+    /// The trace has reports.
+    reports: bool,
     overlaps: Overlaps,
     retained: Retained,
 }
@@ -163,10 +172,10 @@ impl FollowTimer {
         self.retained.see(record, event);
         match *event {
             Event::GracePeriod { what, .. } => self.edge(record, what),
-            Event::Report { .. } if role(record.task) == Role::GracePeriods => {
-                if let Some(early) = &mut self.started {
-                    *early = true;
-                }
+            Event::Report { .. } => {
+                self.reports = true;
+                let own = role(record.task) == Role::GracePeriods;
+                self.started = self.started.map(|early| early || own);
             }
             Event::Timer {
                 function: "process_timeout",
@@ -206,11 +215,11 @@ impl FollowTimer {
 
     /// What the trace tells.
     pub fn finish(self, recorded: &Recorded) -> Inferred {
-        let early =
-            (self.grace_periods >= FEW).then(|| match self.early * 2 > self.grace_periods {
-                true => EarlyQs::Init,
-                false => EarlyQs::Off,
-            });
+        let tells = self.reports && self.grace_periods >= FEW;
+        let early = tells.then(|| match self.early * 2 > self.grace_periods {
+            true => EarlyQs::Init,
+            false => EarlyQs::Off,
+        });
         let of = |first: bool| {
             let jiffy = 1_000_000_000 / u64::from(recorded.hz.max(1));
             let zero = recorded.jiffies_at_zero?;
