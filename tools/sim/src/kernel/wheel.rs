@@ -68,6 +68,9 @@ pub(crate) struct Wheel {
     counted: u64,
     /// Clocks of CPUs whose tick is stopped, by jiffy.
     clocks: BTreeSet<(u64, CpuId, For)>,
+    /// External ticks of each CPU behind the first, which is among the clocks. A replay has them all from the
+    /// beginning, and clocks are searched at each idle entry.
+    outside: BTreeSet<(CpuId, u64)>,
 }
 
 /// The purpose of a clock.
@@ -200,6 +203,11 @@ impl Wheel {
                 self.clocks.insert((at, heir, whose));
             }
         }
+        let those = self.outside.range((gone, 0)..=(gone, u64::MAX));
+        for it in those.copied().collect::<Vec<_>>() {
+            self.outside.remove(&it);
+            self.ring_outside(heir, it.1);
+        }
     }
 
     /// The next jiffy in which some CPU has a tick, or its clock goes off; `next` is the first that there can
@@ -230,7 +238,16 @@ impl Wheel {
 
     /// `cpu` takes a tick in that jiffy, without a known cause.
     pub fn ring_outside(&mut self, cpu: CpuId, at: u64) {
-        self.clocks.insert((at, cpu, For::Outside));
+        let mut set = self.clocks.iter();
+        let set = set.find(|it| (it.1, it.2) == (cpu, For::Outside)).copied();
+        if let Some(later) = set.filter(|it| at < it.0) {
+            self.clocks.remove(&later);
+            self.outside.insert((cpu, later.0));
+        }
+        match set {
+            Some(it) if it.0 <= at => self.outside.insert((cpu, at)),
+            _ => self.clocks.insert((at, cpu, For::Outside)),
+        };
     }
 
     /// Removes the clocks that expire in jiffy `now`, and returns them with their purposes.
@@ -241,6 +258,11 @@ impl Wheel {
         {
             self.clocks.remove(&it);
             rung.push((it.1, it.2));
+            let mut later = self.outside.range((it.1, 0)..=(it.1, u64::MAX));
+            if let (For::Outside, Some(&next)) = (it.2, later.next()) {
+                self.outside.remove(&next);
+                self.clocks.insert((next.1, it.1, For::Outside));
+            }
         }
         rung
     }
@@ -444,6 +466,23 @@ mod tests {
         wheel.look_after_itself(1, None);
         assert_eq!(wheel.next_jiffy(7), Some(20));
         assert_eq!(wheel.ring(20), [(1, For::Outside)]);
+        // Only the first of a CPU is searched for at each idle entry.
+        for at in [40, 30, 50, 30] {
+            wheel.ring_outside(1, at);
+        }
+        wheel.ring_outside(2, 45);
+        assert_eq!((clock(&wheel), wheel.clocks.len()), (Some(30), 2));
+        wheel.migrate(1, 3);
+        let of = |cpu| (cpu, For::Outside);
+        for (now, rung) in [
+            (30, vec![of(3)]),
+            (44, vec![of(3)]),
+            (60, vec![of(2), of(3)]),
+        ] {
+            let mut all = wheel.ring(now);
+            all.dedup();
+            assert_eq!(all, rung, "{now}");
+        }
     }
 
     #[test]

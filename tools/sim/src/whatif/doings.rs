@@ -46,8 +46,13 @@ use waits::{Driving, Waiting, is_models};
 pub enum Step {
     /// So many nanoseconds on a CPU.
     Busy(u64),
-    /// It queues this callback: an index into [`Recorded::arrivals`](quiescent_trace::Recorded::arrivals).
-    Call(usize),
+    /// It queues a callback.
+    Call {
+        /// Which: an index into [`Recorded::arrivals`](quiescent_trace::Recorded::arrivals).
+        index: usize,
+        /// So long after the run began, in nanoseconds.
+        after: u64,
+    },
     /// It waits for RCU; in the trace the wait ended at this instant, in nanoseconds.
     Wait {
         /// For what.
@@ -199,7 +204,7 @@ impl Follow {
                 self.callbacks += 1;
                 // A wait queues these, as the model's will.
                 if !matches!(function, "wakeme_after_rcu" | "rcu_barrier_callback") {
-                    self.step(record, Step::Call(index));
+                    self.call(record, index);
                 }
             }
             Event::Softirq { vec: RCU_SOFTIRQ } | Event::Invoke { .. }
@@ -208,7 +213,7 @@ impl Follow {
                 self.is_models_own(record);
             }
             Event::Kvfree { .. } => {
-                self.step(record, Step::Call(self.callbacks));
+                self.call(record, self.callbacks);
                 self.callbacks += 1;
             }
             _ => {}
@@ -349,9 +354,17 @@ impl Follow {
         now.asleep = sleeps;
     }
 
+    /// The task that runs queues this callback.
+    fn call(&mut self, record: &Record<'_>, index: usize) {
+        self.step(record, |run| Step::Call {
+            index,
+            after: record.time_ns.saturating_sub(run.at),
+        });
+    }
+
     /// The task that runs does something. What the idle loop and RCU's threads do, and those who wait,
     /// belongs to a life of that CPU's interrupts.
-    fn step(&mut self, record: &Record<'_>, step: Step) {
+    fn step(&mut self, record: &Record<'_>, step: impl FnOnce(&Run) -> Step) {
         let (time, cpu) = (record.time_ns, record.cpu);
         if !record.flags.softirq() && !record.flags.hardirq() {
             self.goes_on(record.pid);
@@ -374,7 +387,7 @@ impl Follow {
         }
         now.since = time;
         if let Some(run) = life.runs.last_mut() {
-            run.steps.push(step);
+            run.steps.push(step(run));
         }
     }
 
@@ -442,6 +455,6 @@ impl Doings {
     pub fn calls(&self) -> usize {
         let runs = self.lives.iter().flat_map(|it| &it.runs);
         let steps = runs.flat_map(|it| &it.steps);
-        steps.filter(|it| matches!(it, Step::Call(_))).count()
+        steps.filter(|it| matches!(it, Step::Call { .. })).count()
     }
 }

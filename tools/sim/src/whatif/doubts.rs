@@ -29,7 +29,17 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     all.extend(trace.damage.iter().cloned());
     lacks(trace, &mut all);
     if alike {
-        all.push(ALIKE.into());
+        let give: Vec<String> = answer
+            .fitted
+            .iter()
+            .map(|it| format!("--as {it}=…"))
+            .collect();
+        all.push(format!(
+            "other machines fit this trace within 15 % too ({}); `range` has the change on all of them; give {} \
+             if you know",
+            answer.fitted.join(", "),
+            give.join(" and ")
+        ));
     }
     let machine = &answer.machines[1];
     if !machine.offloaded().is_empty() && trace.recorded.offloaded.is_empty() {
@@ -52,9 +62,6 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
 
 const AGAIN: &str = "threads wait less than in the trace and come to its end before the window does; from \
                      there on what they did in the window is fed to them again";
-
-const ALIKE: &str = "other machines fit this trace within 15 % too (smp, idle_loop); `range` has the change \
-                     on all of them; give --as smp=… and --as idle_loop=… if you know";
 
 fn names<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<&'static str> {
     lines.map(|it| it.metric).collect()

@@ -40,18 +40,19 @@ type Call = (usize, bool, bool);
 /// A thread that repeats its recorded actions.
 struct Again {
     runs: std::vec::IntoIter<Run>,
-    steps: std::vec::IntoIter<Step>,
+    steps: std::iter::Peekable<std::vec::IntoIter<Step>>,
     calls: Rc<[Call]>,
     cpus: u32,
     /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`FedMachine`] reads it at
     /// the end.
     shift: Rc<Cell<i64>>,
+    /// When this run began in the trace, in nanoseconds.
+    at: u64,
     /// It waits, and in the trace that ended then.
     waits: Option<u64>,
     /// The next run has been slept for.
     slept: Option<Run>,
-    /// What a switch costs the machine: one before and one after a run, which the trace has in the time on a
-    /// CPU.
+    /// What a switch costs the machine, which the trace has in the time on a CPU.
     switch: u64,
     /// See [`Feed::in_kernel`].
     in_kernel: u64,
@@ -62,7 +63,7 @@ impl Again {
         let run = self.runs.next()?;
         let at = run.at.saturating_add_signed(self.shift.get());
         if at + LATE < now {
-            self.steps = run.steps.into_iter();
+            self.begins(run);
             return Some(Op::Kernel(0));
         }
         let cpu = run.cpu.min(self.cpus - 1);
@@ -76,28 +77,44 @@ impl Again {
     }
 }
 
+impl Again {
+    fn begins(&mut self, run: Run) {
+        self.at = run.at;
+        self.steps = run.steps.into_iter().peekable();
+    }
+
+    /// How long it works of these nanoseconds. A callback goes in no later than it did in the run: what
+    /// interrupts the thread there is in the trace's time, and the model adds its own.
+    fn work(&mut self, ns: u64, now: u64) -> u64 {
+        match self.steps.peek() {
+            Some(Step::Call { after, .. }) => {
+                let due = (self.at + after).saturating_add_signed(self.shift.get());
+                ns.min(due.saturating_sub(now))
+            }
+            _ => ns.saturating_sub(self.switch),
+        }
+    }
+}
+
 impl Work for Again {
     fn next(&mut self, now: u64) -> Op {
         if let Some(until) = self.waits.take() {
             self.shift.set(now as i64 - until as i64);
         }
         if let Some(run) = self.slept.take() {
-            self.steps = run.steps.into_iter();
+            self.begins(run);
         }
         loop {
             let Some(step) = self.steps.next() else {
                 return self.run(now).unwrap_or(Op::Exit);
             };
             match step {
-                Step::Busy(ns) => {
-                    let ns = ns.saturating_sub(self.switch);
-                    match ns {
-                        0 => continue,
-                        ns if ns <= self.in_kernel => return Op::Kernel(ns),
-                        ns => return Op::Compute(ns),
-                    }
-                }
-                Step::Call(index) => {
+                Step::Busy(ns) => match self.work(ns, now) {
+                    0 => continue,
+                    ns if ns <= self.in_kernel => return Op::Kernel(ns),
+                    ns => return Op::Compute(ns),
+                },
+                Step::Call { index, .. } => {
                     let Some(&(func, lazy, can_wake)) = self.calls.get(index) else {
                         continue;
                     };
@@ -298,7 +315,8 @@ fn spawn(
     let work = Again {
         slept: runs.next(),
         runs,
-        steps: Vec::new().into_iter(),
+        steps: Vec::new().into_iter().peekable(),
+        at,
         calls: Rc::clone(calls),
         cpus: recorded.cpus,
         shift: Rc::clone(&shift),

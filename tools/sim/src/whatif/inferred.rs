@@ -151,6 +151,8 @@ pub struct FollowTimer {
     started: Option<bool>,
     grace_periods: u64,
     early: u64,
+    /// The trace has reports.
+    reports: bool,
     overlaps: Overlaps,
     retained: Retained,
 }
@@ -162,10 +164,10 @@ impl FollowTimer {
         self.retained.see(record, event);
         match *event {
             Event::GracePeriod { what, .. } => self.edge(record, what),
-            Event::Report { .. } if role(record.task) == Role::GracePeriods => {
-                if let Some(early) = &mut self.started {
-                    *early = true;
-                }
+            Event::Report { .. } => {
+                self.reports = true;
+                let own = role(record.task) == Role::GracePeriods;
+                self.started = self.started.map(|early| early || own);
             }
             Event::Timer {
                 function: "process_timeout",
@@ -205,11 +207,11 @@ impl FollowTimer {
 
     /// What the trace tells.
     pub fn finish(self, recorded: &Recorded) -> Inferred {
-        let early =
-            (self.grace_periods >= FEW).then(|| match self.early * 2 > self.grace_periods {
-                true => EarlyQs::Init,
-                false => EarlyQs::Off,
-            });
+        let tells = self.reports && self.grace_periods >= FEW;
+        let early = tells.then(|| match self.early * 2 > self.grace_periods {
+            true => EarlyQs::Init,
+            false => EarlyQs::Off,
+        });
         let of = |first: bool| {
             let jiffy = 1_000_000_000 / u64::from(recorded.hz.max(1));
             let zero = recorded.jiffies_at_zero?;

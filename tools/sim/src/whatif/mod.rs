@@ -204,7 +204,7 @@ impl Trace {
         let it = &self.recorded;
         let base = Options {
             smp: Smp::Serial,
-            nocbs: it.offloaded.iter().collect(),
+            nocbs: it.offloaded.iter().filter(|cpu| *cpu < it.cpus).collect(),
             lazy: it.lazy,
             ..Options::kernel_6_12(it.cpus, it.hz)
         };

@@ -1,11 +1,13 @@
 //! `whatif`: threads without switches in the trace, whether CPUs execute at the same time, what is not known
 //! of a prediction, and damaged traces.
 
+use crate::common::List;
+use quiescent_kernel::EarlyQs;
 use quiescent_report::Control;
 use quiescent_sim::whatif::doings::Step;
 use quiescent_sim::whatif::{self, Answer, Direction, Feed, Line, Placement, Request, Trace};
 use quiescent_sim::{
-    Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Options, Smp, Workload, settings,
+    Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Op, Options, Smp, Workload, settings,
 };
 use quiescent_trace::{Options as Known, Window};
 
@@ -156,7 +158,14 @@ fn who_is_seen_in_ticks_runs_and_whose_cpu_idles_does_not() {
     assert_eq!(at, Some(MS), "since the trace began");
     assert_eq!(
         cc1,
-        [Step::Busy(1_005_000), Step::Call(0), Step::Busy(996_000)]
+        [
+            Step::Busy(1_005_000),
+            Step::Call {
+                index: 0,
+                after: 1_005_000
+            },
+            Step::Busy(996_000)
+        ]
     );
     assert_eq!(
         steps(TICKS, "a-7").1,
@@ -443,4 +452,102 @@ fn damage_is_counted_as_by_the_reader() {
         said.contains("1 events had a field that could not be read, first line 5"),
         "{said}"
     );
+}
+
+/// A trace without what a stock kernel's probes cannot have.
+fn by_probes(text: &str) -> String {
+    let lacks = ["rcu_nocb_wake:", "rcu_quiescent_state_report:"];
+    let lines = text
+        .lines()
+        .filter(|line| lacks.iter().all(|it| !line.contains(it)));
+    lines.map(|it| format!("{it}\n")).collect()
+}
+
+#[test]
+fn offloading_is_read_off_batches_and_no_report_tells_nothing() {
+    let text = computes(Smp::Parallel, &[], &[("rcu", "offload")]);
+    let whole = read(&text, FROM, UNTIL);
+    assert_eq!(whole.inferred.early_qs, Some(EarlyQs::Off));
+    let trace = read(&by_probes(&text), FROM, UNTIL);
+    assert_eq!(trace.options().nocbs, [1], "CPU 1 queues");
+    assert_eq!(trace.inferred.early_qs, None);
+    let fit = trace.fitted(&trace.options(), &["smp", "idle_loop"], || false);
+    let fit = fit.unwrap();
+    assert_eq!(
+        (fit.options.early_qs, fit.chosen),
+        (EarlyQs::Off, vec!["early_qs"])
+    );
+    let early = computes(Smp::Parallel, &[], &[("early_qs", "init")]);
+    let trace = read(&by_probes(&early), FROM, UNTIL);
+    let fit = trace.fitted(&trace.options(), &["smp", "idle_loop"], || false);
+    assert_eq!(fit.unwrap().options.early_qs, EarlyQs::Init);
+    // No number of a CPU, or none that a CPU can have.
+    for name in ["rcuop/x", "rcuop/70000", "rcuop/9"] {
+        let text = by_probes(&text).replace("rcuop/1", name);
+        assert_eq!(read(&text, FROM, UNTIL).options().nocbs, [0; 0], "{name}");
+    }
+}
+
+#[test]
+fn interrupts_that_alternate_are_serial_if_no_ticks_are_at_once() {
+    let pairs = |n: u64, apart: u64| {
+        let of = |at: u64| {
+            let tick = |cpu: u32, at: u64| {
+                format!(
+                    "<idle>-0 [00{cpu}] d.h1. 0.{at:06}: hrtimer_expire_entry: hrtimer=ff \
+                     function=tick_nohz_handler now=1\n"
+                )
+            };
+            tick(0, at)
+                + &tick(1, at + apart)
+                + &format!(
+                    "<idle>-0 [000] ..s1. 0.{:06}: softirq_entry: vec=9 [action=RCU]\n",
+                    at + 4
+                )
+        };
+        let text: String = (0..n).map(|n| of(1000 + n * 1000)).collect();
+        read(&text, 0, 900 * MS).inferred.smp
+    };
+    assert_eq!(pairs(120, 2), Some(Smp::Serial));
+    assert_eq!(pairs(120, 0), Some(Smp::Parallel));
+    assert_eq!(pairs(50, 2), Some(Smp::Parallel), "too few to be sure");
+}
+
+#[test]
+fn callbacks_go_in_at_their_own_times() {
+    // Two milliseconds of callbacks, which begin half a millisecond before a tick.
+    let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
+    machine.keep_trace();
+    let func = machine.func("file_free");
+    let mut ops = Vec::new();
+    for n in 1..60 {
+        ops.push(Op::SleepUntil((n * 40 + n % 7) * MS + MS / 2));
+        for _ in 0..400 {
+            let (lazy, can_wake) = (false, true);
+            ops.extend([
+                Op::Kernel(4300),
+                Op::Call {
+                    func,
+                    lazy,
+                    can_wake,
+                },
+            ]);
+        }
+    }
+    machine.spawn("burst", 1, 0, List::new(ops));
+    machine.run(UNTIL + 200 * MS);
+    let trace = read(&written(&machine, FROM), FROM, UNTIL);
+    let run = trace
+        .doings
+        .threads()
+        .find(|it| it.name.starts_with("burst"));
+    let run = &run.unwrap().runs[3];
+    let Step::Call { index, after } = run.steps[run.steps.len() - 2] else {
+        panic!("the last of 400: {run:?}")
+    };
+    assert_eq!(trace.recorded.arrivals[index].time_ns, run.at + after);
+    let stats = trace.run(&trace.options(), 1, || false).unwrap();
+    let lines = whatif::lines(&trace, &stats, &stats);
+    let line = of(&lines, "grace_periods_per_s");
+    assert!(line.off().unwrap() < 0.02, "{line:?}");
 }

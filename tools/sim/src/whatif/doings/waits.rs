@@ -114,7 +114,7 @@ impl Follow {
             Some((it, since)) => self.wait_over(record.pid, it.back.unwrap_or(since)),
             None => {}
         }
-        self.step(record, Step::Wait { what, until: None });
+        self.step(record, |_| Step::Wait { what, until: None });
         if let Some((now, _)) = self.of(record.pid) {
             now.waits = Some(Waiting {
                 what,
