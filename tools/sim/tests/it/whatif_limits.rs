@@ -489,7 +489,7 @@ fn offloading_is_read_off_batches_and_no_report_tells_nothing() {
 }
 
 #[test]
-fn interrupts_that_alternate_are_serial_if_no_ticks_are_at_once() {
+fn handlers_that_alternate_do_not_tell_of_parallel_cpus() {
     let pairs = |n: u64, apart: u64| {
         let of = |at: u64| {
             let tick = |cpu: u32, at: u64| {
@@ -510,7 +510,6 @@ fn interrupts_that_alternate_are_serial_if_no_ticks_are_at_once() {
     };
     assert_eq!(pairs(120, 2), Some(Smp::Serial));
     assert_eq!(pairs(120, 0), Some(Smp::Parallel));
-    assert_eq!(pairs(50, 2), Some(Smp::Parallel), "too few to be sure");
 }
 
 #[test]
