@@ -157,7 +157,8 @@ impl Activity {
         };
         let refuse = |names: Vec<&str>, why: &str| {
             let what = format!("{}/events", tracing.display());
-            let remedy = "boot a kernel that is built with CONFIG_RCU_TRACE=y, or with CONFIG_KPROBE_EVENTS=y";
+            let remedy =
+                "boot a kernel that is built with CONFIG_RCU_TRACE=y, or CONFIG_KPROBE_EVENTS=y";
             Err(Error::failed(
                 what,
                 format!("no {}{why}", names.join(", ")),

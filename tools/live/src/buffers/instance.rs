@@ -186,7 +186,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.write("tracing_on", "0");
-        // SAFETY: no code but this uses the signal-free calls of it at a time.
+        // SAFETY: system calls only, on names that it owns.
         unsafe { self.removal.carry_out() };
         self.guard.take();
     }
@@ -232,7 +232,7 @@ impl Removal {
             // Opened for appending: otherwise the kernel removes all probes of all owners.
             let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC;
             let (text, length) = (line.as_ptr(), line.as_bytes().len());
-            // SAFETY: the same; the descriptor is closed by whoever has opened it.
+            // SAFETY: the same; the descriptor is closed where it was opened.
             let remove = || unsafe {
                 let file = libc::open(self.definitions.as_ptr(), how);
                 let written =

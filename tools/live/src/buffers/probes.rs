@@ -1,8 +1,8 @@
-//! Probes on the kernel's functions, where it lacks RCU's tracepoints: which of them, and how they are placed.
+//! Probes on the kernel's functions, where it lacks RCU's tracepoints: which, and how they are placed.
 //!
 //! `data/kernel-probes.toml` is the list. An event of a probe has the name and the fields of the tracepoint
-//! that it stands for, in a group of its own, so that probes need nothing of each other and recordings
-//! at the same time do not meet. The owner of an [`Instance`](super::instance::Instance) removes them.
+//! that it stands for, in a group of its own: probes need nothing of each other, and recordings at the same
+//! time do not meet. The owner of an [`Instance`](super::instance::Instance) removes them.
 
 use crate::state::btf::Types;
 use serde::Deserialize;
@@ -98,8 +98,8 @@ impl Probe {
             let mut words = way.splitn(3, ' ');
             let [kind, function, fields] = [(); 3].map(|()| words.next().unwrap_or_default());
             let event = &self.event;
-            // By the function tracer where the kernel can: cheaper at an entry. Returns that are waited for at
-            // the same time need room, which only the other kind can be given.
+            // By the function tracer where the kernel can: it is cheaper. Many returns may be waited for at
+            // the same time, for which only the other kind can be given room.
             let forms = match kind {
                 "p" => ["f:GROUP FUNCTION", "p:GROUP FUNCTION"],
                 _ => ["r100:GROUP FUNCTION", "f:GROUP FUNCTION%return"],

@@ -135,7 +135,8 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// `struct outer { u64 a; struct { u32 x; inner_t b; }; }` with `typedef struct inner { u8 c; u8 d; } inner_t`.
+    /// `struct outer { u64 a; struct { u32 x; inner_t b; }; }`, and `inner_t` is another name of
+    /// `struct inner { u8 c; u8 d; }`.
     fn types() -> Vec<u8> {
         let names = "\0outer\0a\0x\0b\0inner_t\0inner\0c\0d\0";
         let name = |it: &str| names.find(&format!("\0{it}\0")).unwrap() as u32 + 1;

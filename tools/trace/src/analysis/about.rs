@@ -152,8 +152,13 @@ impl Present {
             (
                 self.grace_period,
                 "rcu_grace_period",
-                "no grace period is known (`quiescent record` records it, by probes on a kernel without \
-                 CONFIG_RCU_TRACE)",
+                match self.probed {
+                    true => "no grace period is known",
+                    false => {
+                        "no grace period is known (`quiescent record` records it, by probes on a kernel \
+                         without CONFIG_RCU_TRACE)"
+                    }
+                },
             ),
             (
                 self.callback,

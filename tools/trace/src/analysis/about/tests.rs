@@ -185,6 +185,6 @@ fn events_of_probes_are_known_and_what_they_lack_is_said() {
     let table = gps
         .tables
         .iter()
-        .find(|it| it.figure("CPU 0, reported", "grace_periods").is_some());
+        .find(|it| it.figure("last CPU 0, reported", "grace_periods").is_some());
     assert!(table.is_some(), "{gps:?}");
 }
