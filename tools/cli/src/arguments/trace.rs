@@ -27,9 +27,9 @@ not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counte
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Trace {
-    /// The trace: ftrace text (as tracefs, trace-cmd report, perf script or atrace print it, also in a page of
-    /// systrace or in Chrome's JSON) or Perfetto's trace, plain, .xz, .gz, .zst or zlib; a trace.dat; `-` is
-    /// standard input
+    /// The trace: ftrace text (as tracefs, trace-cmd report, perf script or atrace print it, also in a page
+    /// of systrace or in Chrome's JSON) or Perfetto's trace, plain, .xz, .gz, .zst or zlib; a trace.dat;
+    /// `-` is standard input
     #[arg(
         required = false,
         required_unless_present = "sql",

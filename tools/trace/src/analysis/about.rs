@@ -125,8 +125,8 @@ impl Present {
         };
         let why = match event.starts_with("rcu") {
             true => {
-                "the kernel lacks CONFIG_RCU_TRACE, or it was not recorded; `quiescent record` records it, by \
-                 probes where the kernel lacks it"
+                "the kernel lacks CONFIG_RCU_TRACE, or it was not recorded; `quiescent record` records it, \
+                 by probes where the kernel lacks it"
             }
             false => "record it",
         };
@@ -324,8 +324,8 @@ impl About {
         }
         if let Some(line) = summary.headers_at.1 {
             doubts.push(format!(
-                "another trace begins at line {line}, and the time between the two was not recorded: rates are \
-                 too low (give one of them by --from and --to)"
+                "another trace begins at line {line}, and the time between the two was not recorded: rates \
+                 are too low (give one of them by --from and --to)"
             ));
         }
         doubts.extend(parts(own));

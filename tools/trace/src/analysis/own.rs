@@ -6,7 +6,7 @@
 //!
 //! * the kernel says that the buffer started later, or a trace.dat that events were lost before the first;
 //! * a thread is woken twice and has not been switched to in between, so that it ran on a CPU that wrote
-//!   nothing meanwhile, and that CPU writes nothing before, or nothing after that.
+//!   nothing meanwhile, and that CPU, which writes its switches, writes nothing before, or nothing after.
 //!
 //! A rate is the sum over CPUs of what a CPU wrote divided by the time that its part covers.
 
@@ -22,7 +22,7 @@ const WOKEN: usize = 256;
 const CPUS_MOST: usize = 32;
 
 /// What the records say about the parts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) writers: CpuSet,
     cpus: ByCpu<Part>,
@@ -38,21 +38,11 @@ pub(super) struct Parts {
 struct Part {
     first: Option<u64>,
     last: u64,
+    /// It writes switches.
+    switches: bool,
     /// It wrote nothing where it had to: before its first event, or from then on.
     late: bool,
     missed: u64,
-}
-
-impl Default for Parts {
-    fn default() -> Self {
-        Parts {
-            writers: CpuSet::default(),
-            cpus: ByCpu::default(),
-            now: None,
-            woken: vec![(0, 0); WOKEN],
-            waking: false,
-        }
-    }
 }
 
 impl Parts {
@@ -78,10 +68,13 @@ impl Parts {
     #[inline]
     pub(super) fn switched(&mut self, pids: [u32; 2]) {
         for pid in pids {
-            let woken = &mut self.woken[pid as usize % WOKEN];
-            if woken.0 == pid {
-                woken.0 = 0;
+            match self.woken.get_mut(pid as usize % WOKEN) {
+                Some(woken) if woken.0 == pid => woken.0 = 0,
+                _ => {}
             }
+        }
+        if let Some((cpu, _)) = self.now {
+            self.cpus.row(cpu).switches = true;
         }
     }
 
@@ -90,9 +83,9 @@ impl Parts {
         if self.waking && !waking {
             return;
         }
-        if self.waking != waking {
-            self.waking = true;
-            self.woken.fill((0, 0));
+        if self.waking != waking || self.woken.is_empty() {
+            self.waking = waking;
+            self.woken = vec![(0, 0); WOKEN];
         }
         let Some((writer, time)) = self.now else {
             return;
@@ -120,10 +113,10 @@ impl Parts {
                 _ => part.last,
             };
             let mut own = window;
-            if part.late || started.contains(cpu) {
+            if part.late && part.switches || started.contains(cpu) {
                 own.start_ns = own.start_ns.max(first);
             }
-            if part.missed > last {
+            if part.missed > last && part.switches {
                 own.end_ns = own.end_ns.min(last);
             }
             if own != window {

@@ -8,7 +8,7 @@
 //! state is known is idle. An interrupt that wakes no thread for its CPU ends the period, too; it is counted
 //! when the CPU goes idle again.
 //!
-//! **Bounds.** Laziness delays grace periods that nobody waits for: at most all wake-ups of the threads that
+//! **Bounds.** Laziness delays grace periods that no task waits for: at most all wake-ups of the threads that
 //! run grace periods and invoke callbacks are saved. Offloading moves RCU's work from interrupts of the CPU
 //! that queued to threads: at most all interrupts that ended an idle period and woke no thread are saved, of
 //! CPUs that are not offloaded yet (an offloaded one has a thread `rcuop/N`, which wakes up).
@@ -43,8 +43,8 @@ pub(crate) struct Summary {
 /// Wake-ups of one kind of thread.
 #[derive(Debug, Default, Clone)]
 struct Wakes {
-    wakeups: Tally,
-    wakings: Tally,
+    /// By `sched_wakeup`, and by `sched_waking`.
+    by: [Tally; 2],
     ended: Tally,
     ended_all: u64,
 }
@@ -114,27 +114,20 @@ impl Part for Summary {
         }
         match *seen.event {
             Event::Wakeup {
-                target, new: true, ..
+                task,
+                pid,
+                target,
+                new,
             } => {
                 self.wakeup = true;
-                if self.cpus.row(target).state.is_idle() {
+                if !new {
+                    self.wakes(seen, 0, (task, pid, target));
+                    self.ends(seen, target, task, pid);
+                } else if self.cpus.row(target).state.is_idle() {
                     self.set(target, State::Busy);
                 }
             }
-            Event::Wakeup {
-                task, pid, target, ..
-            } => {
-                self.wakeup = true;
-                if let Some(of) = self.kind(seen, target, task, pid) {
-                    of.wakeups.add(record.cpu);
-                }
-                self.ends(seen, target, task, pid);
-            }
-            Event::Waking { task, pid, target } => {
-                if let Some(of) = self.kind(seen, target, task, pid) {
-                    of.wakings.add(record.cpu);
-                }
-            }
+            Event::Waking { task, pid, target } => self.wakes(seen, 1, (task, pid, target)),
             _ => {}
         }
     }
@@ -188,12 +181,8 @@ impl Part for Summary {
                 "offloading (rcu_nocbs): all interrupts that ended an idle period and woke no thread{noted}"
             ),
         ]);
-        if self.wakeup {
-            return Ok(());
-        }
-        findings
-            .notes
-            .push("no sched_wakeup event: sched_waking was counted".to_owned());
+        let waking = "no sched_wakeup event: sched_waking was counted".to_owned();
+        findings.notes.extend((!self.wakeup).then_some(waking));
         Ok(())
     }
 }
@@ -221,6 +210,12 @@ impl Summary {
             cpu.interrupted_all += u64::from(all && ends == self.ends);
         }
         self.set(number, State::Halted);
+    }
+
+    fn wakes(&mut self, seen: &Seen<'_>, by: usize, (task, pid, target): (&str, u32, u32)) {
+        if let Some(of) = self.kind(seen, target, task, pid) {
+            of.by[by].add(seen.record.cpu);
+        }
     }
 
     /// A thread is to run on this CPU, which may be idle.
@@ -260,11 +255,7 @@ impl Summary {
     }
 
     fn n<'a>(&self, of: &'a Wakes) -> &'a Tally {
-        if self.wakeup {
-            &of.wakeups
-        } else {
-            &of.wakings
-        }
+        &of.by[usize::from(!self.wakeup)]
     }
 
     fn rates(&self, of: &Wakes, own: &Own) -> [Figure; 3] {
@@ -302,8 +293,8 @@ impl Summary {
 
 impl Wakes {
     fn join(&mut self, other: &Wakes) {
-        self.wakeups.join(&other.wakeups);
-        self.wakings.join(&other.wakings);
+        self.by[0].join(&other.by[0]);
+        self.by[1].join(&other.by[1]);
         self.ended.join(&other.ended);
         self.ended_all += other.ended_all;
     }

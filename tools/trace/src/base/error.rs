@@ -96,9 +96,10 @@ impl fmt::Display for Error {
                 again: Some(again),
             } => write!(
                 f,
-                "{name}: line {line}: another trace begins at line {again}, and {count} records are earlier than \
-                 those before them. Of two recordings give one: `tail -n +{again} FILE | quiescent trace -` is \
-                 the last. Files of single CPUs have to be sorted by time: `{SORT} | quiescent trace -`"
+                "{name}: line {line}: another trace begins at line {again}, and {count} records are earlier \
+                 than those before them. Of two recordings give one: `tail -n +{again} FILE | quiescent \
+                 trace -` is the last. Files of single CPUs have to be sorted by time: `{SORT} | \
+                 quiescent trace -`"
             ),
             Error::Order {
                 name, line, count, ..

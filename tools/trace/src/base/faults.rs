@@ -69,8 +69,9 @@ impl fmt::Display for Fault {
             Fault::Cpu => f.write_str("a CPU number above 65535"),
             Fault::Long => write!(f, "longer than {} bytes", LINE_MOST),
             Fault::Unknown => f.write_str(
-                "trace-cmd had no format for this event (`UNKNOWN EVENT`): a probe or a module that was removed \
-                 before the report, or made after the recording began; record again, and keep it until the end",
+                "trace-cmd had no format for this event (`UNKNOWN EVENT`): a probe or a module that was \
+                 removed before the report, or made after the recording began; record again, and keep it \
+                 until the end",
             ),
             Fault::Field(name) => write!(f, "the event has no readable field `{name}`"),
             Fault::Hidden => {
