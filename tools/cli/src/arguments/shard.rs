@@ -2,11 +2,12 @@
 
 use super::Page;
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The K-th of N parts: of the numbered pieces of a batch every N-th, from the K-th on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     /// K, from 1 on.
     pub number: u64,
@@ -18,6 +19,11 @@ impl Shard {
     /// Is the piece with this number, from 0 on, in it?
     pub fn has(self, piece: u64) -> bool {
         piece % self.of == self.number - 1
+    }
+
+    /// How many of so many pieces are in it.
+    pub fn pieces(self, all: u64) -> u64 {
+        all.saturating_sub(self.number - 1).div_ceil(self.of)
     }
 }
 
@@ -82,6 +88,11 @@ mod tests {
                     .has(piece)
                 });
                 assert_eq!(parts.count(), 1, "{piece} of {of}");
+            }
+            for number in 1..=of {
+                let shard = Shard { number, of };
+                let own = (0..20).filter(|piece| shard.has(*piece)).count();
+                assert_eq!(own as u64, shard.pieces(20));
             }
         }
     }

@@ -22,6 +22,7 @@ use quiescent_sim::experiments::{self, Script};
 use quiescent_sim::report::Figure;
 use quiescent_sim::{Plan, Stats, Workload, batch, report, settings};
 pub use saved::{Values, rows as saved_rows};
+use serde_json::Value;
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,12 +53,12 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let mut report = describe(options, &workload, &variants);
     let (of, variants) = (variants.len(), own(options, variants)?);
     let stop = stop_flag()?;
-    let plans: Vec<&Variant> = variants.iter().map(|it| &it.1).collect();
+    let variants: Vec<&Variant> = variants.iter().collect();
     let runs = match &options.trace {
-        Some(path) => vec![traced(options, &plans, path, &stop)?],
+        Some(path) => vec![traced(options, &variants, path, &stop)?],
         None => all(
             options,
-            &plans,
+            &variants,
             Control::new(&stop, &Bar::new(options.quiet)),
         ),
     };
@@ -66,7 +67,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         &mut report,
         options.shard,
         of,
-        variants.iter().zip(&figures),
+        variants.iter().copied().zip(&figures),
     );
     let stopped = stop.load(Ordering::Relaxed);
     report.option("stopped", stopped);
@@ -74,9 +75,9 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         true => Printed::json(&report),
         false => {
             let width = output::columns();
-            let text = text::text(&report, &plans, options.seeds, options.full, width);
+            let text = text::text(&report, &variants, options.seeds, options.full, width);
             Printed::text(match options.recommend {
-                true => saved::recommendation(&report, &plans, width) + "\n" + &text,
+                true => saved::recommendation(&report, &variants, width) + "\n" + &text,
                 false => text,
             })
         }
@@ -85,18 +86,18 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     Ok(code(&stop))
 }
 
-/// The variants of the shard, with their numbers.
-fn own(options: &Sim, variants: Vec<Variant>) -> Result<Vec<(u64, Variant)>, Error> {
+/// The variants of the shard.
+fn own(options: &Sim, variants: Vec<Variant>) -> Result<Vec<Variant>, Error> {
     let Some(shard) = options.shard else {
-        return Ok((0..).zip(variants).collect());
+        return Ok(variants);
     };
     if options.sweep.is_empty() && options.compare.is_none() {
         let why =
             "--shard divides the variants of a sweep: give --sweep KEY=A,B,… or --compare too";
         return Err(Error::Usage(why.into()));
     }
-    let all = (0..).zip(variants);
-    Ok(all.filter(|it| shard.has(it.0)).collect())
+    let own = (0..).zip(variants).filter(|it| shard.has(it.0));
+    Ok(own.map(|it| it.1).collect())
 }
 
 /// The rows of these of all variants, and what two save. A shard leaves that to `merge`.
@@ -104,10 +105,10 @@ fn fill<'a>(
     report: &mut Report,
     shard: Option<Shard>,
     of: usize,
-    own: impl Iterator<Item = (&'a (u64, Variant), &'a Vec<Figure>)>,
+    own: impl Iterator<Item = (&'a Variant, &'a Vec<Figure>)>,
 ) {
     let mut pieces = Vec::new();
-    for ((number, variant), figures) in own {
+    for (variant, figures) in own {
         let before = report.rows.len();
         for figure in figures {
             let case = figure.about.case(&variant.case);
@@ -119,14 +120,18 @@ fn fill<'a>(
             2 => Values::of(figures),
             _ => Vec::new(),
         };
-        pieces.push(Piece {
-            number: *number,
-            rows: report.rows.len() - before,
-            values,
-        });
+        let rows = report.rows.len() - before;
+        pieces.push(Piece { rows, values });
     }
     match (shard, &pieces[..]) {
-        (Some(shard), _) => Note::new(shard, of as u64, DONE, pieces).put(report),
+        (Some(shard), _) => Note {
+            shard,
+            all: of as u64,
+            code: DONE,
+            pieces,
+            counted: Value::Null,
+        }
+        .put(report),
         (None, [first, second]) => {
             let workload = report.options["workload"].as_str().unwrap_or_default();
             let saved = saved_rows(workload, &first.values, &second.values);

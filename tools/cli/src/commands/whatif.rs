@@ -96,7 +96,7 @@ fn several(
     let (mut files, mut pieces) = (Vec::new(), Vec::new());
     let (mut text, mut is_found, mut stopped) = (String::new(), false, false);
     let own = (0..).zip(inputs);
-    for (number, file) in own.filter(|it| options.shard.is_none_or(|shard| shard.has(it.0))) {
+    for (_, file) in own.filter(|it| options.shard.is_none_or(|shard| shard.has(it.0))) {
         let name = file.display().to_string();
         let before = report.rows.len();
         match asked(file) {
@@ -122,11 +122,8 @@ fn several(
             }
         }
         let rows = report.rows.len() - before;
-        pieces.push(Piece {
-            number,
-            rows,
-            values: Vec::new(),
-        });
+        let values = Vec::new();
+        pieces.push(Piece { rows, values });
     }
     report.option("set", options.set.clone());
     report.option("as", options.was.clone());
@@ -136,7 +133,14 @@ fn several(
     report.option("stopped", stopped);
     let code = found(is_found);
     if let Some(shard) = options.shard {
-        Note::new(shard, inputs.len() as u64, code, pieces).put(&mut report);
+        let note = Note {
+            shard,
+            all: inputs.len() as u64,
+            code,
+            pieces,
+            counted: Value::Null,
+        };
+        note.put(&mut report);
     }
     (report, text, code)
 }
