@@ -34,6 +34,17 @@ pub struct Piece {
 }
 
 impl Note {
+    /// Of a batch of so many pieces.
+    pub fn of(shard: Shard, all: usize, code: u8, pieces: Vec<Piece>) -> Note {
+        Note {
+            shard,
+            all: all as u64,
+            code,
+            pieces,
+            counted: Value::Null,
+        }
+    }
+
     /// Puts it into the report.
     pub fn put(self, report: &mut Report) {
         let note = serde_json::to_value(self).expect("numbers and texts always serialise");

@@ -22,7 +22,6 @@ use quiescent_sim::experiments::{self, Script};
 use quiescent_sim::report::Figure;
 use quiescent_sim::{Plan, Stats, Workload, batch, report, settings};
 pub use saved::{Values, rows as saved_rows};
-use serde_json::Value;
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,10 +47,16 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     if name.as_os_str() == replay::NAME {
         return replay::run(options);
     }
+    if options.shard.is_some() && options.sweep.is_empty() && options.compare.is_none() {
+        let why =
+            "--shard divides the variants of a sweep: give --sweep KEY=A,B,… or --compare too";
+        return Err(Error::Usage(why.into()));
+    }
     let workload = Workload::named(name).map_err(usage)?;
     let variants = variants(options, &workload)?;
     let mut report = describe(options, &workload, &variants);
-    let (of, variants) = (variants.len(), own(options, variants)?);
+    let of = variants.len();
+    let variants: Vec<Variant> = Shard::own(options.shard, variants).collect();
     let stop = stop_flag()?;
     let variants: Vec<&Variant> = variants.iter().collect();
     let runs = match &options.trace {
@@ -86,20 +91,6 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     Ok(code(&stop))
 }
 
-/// The variants of the shard.
-fn own(options: &Sim, variants: Vec<Variant>) -> Result<Vec<Variant>, Error> {
-    let Some(shard) = options.shard else {
-        return Ok(variants);
-    };
-    if options.sweep.is_empty() && options.compare.is_none() {
-        let why =
-            "--shard divides the variants of a sweep: give --sweep KEY=A,B,… or --compare too";
-        return Err(Error::Usage(why.into()));
-    }
-    let own = (0..).zip(variants).filter(|it| shard.has(it.0));
-    Ok(own.map(|it| it.1).collect())
-}
-
 /// The rows of these of all variants, and what two save. A shard leaves that to `merge`.
 fn fill<'a>(
     report: &mut Report,
@@ -124,14 +115,7 @@ fn fill<'a>(
         pieces.push(Piece { rows, values });
     }
     match (shard, &pieces[..]) {
-        (Some(shard), _) => Note {
-            shard,
-            all: of as u64,
-            code: DONE,
-            pieces,
-            counted: Value::Null,
-        }
-        .put(report),
+        (Some(shard), _) => Note::of(shard, of, DONE, pieces).put(report),
         (None, [first, second]) => {
             let workload = report.options["workload"].as_str().unwrap_or_default();
             let saved = saved_rows(workload, &first.values, &second.values);

@@ -97,13 +97,8 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
         None => code(&stop),
     };
     if let Some(shard) = shard {
-        let note = Note {
-            shard,
-            all: n,
-            code,
-            pieces: Vec::new(),
-            counted: all.to_json(),
-        };
+        let mut note = Note::of(shard, n as usize, code, Vec::new());
+        note.counted = all.to_json();
         note.put(&mut report);
     }
     let kept = options.machines.keep.as_deref();
