@@ -86,7 +86,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (&good.replace("= 1", "= 0"), "line 3", "actors: give 1 to"),
         (&good.replace("= 1", "= -1"), "line 4, column 10", "-1"),
         (
-            &format!("kinds = [\"call\", \"sing\"]\n{good}"),
+            &format!("kinds = [\"defer\", \"sing\"]\n{good}"),
             "line 1, column 18",
             "no such way",
         ),

@@ -14,22 +14,18 @@ pub fn option() -> Arg {
     option.global(true).help(help)
 }
 
-/// These arguments, with `--json` at their end in place of the option; whether it was there.
+/// These arguments, with `--json` at the end of the program's own in place of the option; whether it was there.
 pub fn replaced(arguments: impl Iterator<Item = OsString>) -> (Vec<OsString>, bool) {
-    let (mut own, mut others): (Vec<OsString>, Vec<OsString>) = (Vec::new(), Vec::new());
-    for argument in arguments {
-        // What follows `--` is not for this program.
-        match others.is_empty() && argument != "--" {
-            true => own.push(argument),
-            false => others.push(argument),
-        }
+    let mut all: Vec<OsString> = arguments.collect();
+    // What follows `--` is not for this program.
+    let own = all.iter().position(|it| it == "--").unwrap_or(all.len());
+    let is_it = |it: &OsString| it.to_str().and_then(|it| it.strip_prefix("--")) == Some(NAME);
+    let found = all[..own].iter().position(is_it);
+    if let Some(at) = found {
+        all.remove(at);
+        all.insert(own - 1, "--json".into());
     }
-    let all = own.len();
-    own.retain(|it| it.to_str().and_then(|it| it.strip_prefix("--")) != Some(NAME));
-    let found = own.len() < all;
-    own.extend(found.then(|| "--json".into()));
-    own.extend(others);
-    (own, found)
+    (all, found.is_some())
 }
 
 #[cfg(test)]

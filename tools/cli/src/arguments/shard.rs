@@ -2,11 +2,12 @@
 
 use super::Page;
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The K-th of N parts: of the numbered pieces of a batch every N-th, from the K-th on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     /// K, from 1 on.
     pub number: u64,
@@ -15,9 +16,19 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Is the piece with this number, from 0 on, in it?
-    pub fn has(self, piece: u64) -> bool {
-        piece % self.of == self.number - 1
+    /// Those of all pieces that are in it, and all without one.
+    pub fn own<T>(
+        shard: Option<Shard>,
+        all: impl IntoIterator<Item = T>,
+    ) -> impl Iterator<Item = T> {
+        let Shard { number, of } = shard.unwrap_or(Shard { number: 1, of: 1 });
+        let own = (0..).zip(all).filter(move |it| it.0 % of == number - 1);
+        own.map(|it| it.1)
+    }
+
+    /// How many of so many pieces are in it.
+    pub fn pieces(self, all: u64) -> u64 {
+        all.saturating_sub(self.number - 1).div_ceil(self.of)
     }
 }
 
@@ -73,16 +84,16 @@ mod tests {
     #[test]
     fn each_piece_is_in_one_part() {
         for of in 1..5 {
-            for piece in 0..20 {
-                let parts = (1..=of).filter(|number| {
-                    Shard {
-                        number: *number,
-                        of,
-                    }
-                    .has(piece)
-                });
-                assert_eq!(parts.count(), 1, "{piece} of {of}");
+            let mut all: Vec<u64> = Vec::new();
+            for number in 1..=of {
+                let shard = Shard { number, of };
+                let own: Vec<u64> = Shard::own(Some(shard), 0..20).collect();
+                assert_eq!(own[0], number - 1);
+                assert_eq!(own.len() as u64, shard.pieces(20));
+                all.extend(own);
             }
+            all.sort_unstable();
+            assert_eq!(all, Vec::from_iter(Shard::own(None, 0..20)), "{of}");
         }
     }
 }

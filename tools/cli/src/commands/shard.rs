@@ -12,40 +12,33 @@ pub const SHARD: &str = "shard";
 /// A shard.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Note {
-    /// It is the K-th ...
-    pub number: u64,
-    /// ... of N.
-    pub of: u64,
+    #[serde(flatten)]
+    pub shard: Shard,
     /// Pieces of the whole batch.
     pub all: u64,
     /// The exit code.
     pub code: u8,
     /// Its own pieces: the rows of the report are theirs, in this order.
     pub pieces: Vec<Piece>,
-    /// What its rows do not tell: counts of `torture --sim` are sums, and rounded.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
+    /// In place of pieces what the rows do not tell: counts of `torture --sim` are sums, and rounded.
     pub counted: Value,
 }
 
 /// A piece of a batch: a variant of a sweep, a recording.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Piece {
-    /// Its number, from 0 on.
-    pub number: u64,
     /// How many rows it has.
     pub rows: usize,
     /// The values of two variants, which are compared run by run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Values>,
 }
 
 impl Note {
     /// Of a batch of so many pieces.
-    pub fn new(shard: Shard, all: u64, code: u8, pieces: Vec<Piece>) -> Note {
+    pub fn of(shard: Shard, all: usize, code: u8, pieces: Vec<Piece>) -> Note {
         Note {
-            number: shard.number,
-            of: shard.of,
-            all,
+            shard,
+            all: all as u64,
             code,
             pieces,
             counted: Value::Null,
@@ -56,5 +49,14 @@ impl Note {
     pub fn put(self, report: &mut Report) {
         let note = serde_json::to_value(self).expect("numbers and texts always serialise");
         report.option(SHARD, note);
+    }
+
+    /// Does it belong to a report with so many rows?
+    pub fn has(&self, rows: usize) -> bool {
+        let own: u128 = self.pieces.iter().map(|it| it.rows as u128).sum();
+        let Shard { number, of } = self.shard;
+        let is_whole =
+            || self.pieces.len() as u64 == self.shard.pieces(self.all) && own == rows as u128;
+        (1..=of).contains(&number) && (!self.counted.is_null() || is_whole())
     }
 }

@@ -47,17 +47,23 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     if name.as_os_str() == replay::NAME {
         return replay::run(options);
     }
+    if options.shard.is_some() && options.sweep.is_empty() && options.compare.is_none() {
+        let why =
+            "--shard divides the variants of a sweep: give --sweep KEY=A,B,… or --compare too";
+        return Err(Error::Usage(why.into()));
+    }
     let workload = Workload::named(name).map_err(usage)?;
     let variants = variants(options, &workload)?;
     let mut report = describe(options, &workload, &variants);
-    let (of, variants) = (variants.len(), own(options, variants)?);
+    let of = variants.len();
+    let variants: Vec<Variant> = Shard::own(options.shard, variants).collect();
     let stop = stop_flag()?;
-    let plans: Vec<&Variant> = variants.iter().map(|it| &it.1).collect();
+    let variants: Vec<&Variant> = variants.iter().collect();
     let runs = match &options.trace {
-        Some(path) => vec![traced(options, &plans, path, &stop)?],
+        Some(path) => vec![traced(options, &variants, path, &stop)?],
         None => all(
             options,
-            &plans,
+            &variants,
             Control::new(&stop, &Bar::new(options.quiet)),
         ),
     };
@@ -66,7 +72,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         &mut report,
         options.shard,
         of,
-        variants.iter().zip(&figures),
+        variants.iter().copied().zip(&figures),
     );
     let stopped = stop.load(Ordering::Relaxed);
     report.option("stopped", stopped);
@@ -74,9 +80,9 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         true => Printed::json(&report),
         false => {
             let width = output::columns();
-            let text = text::text(&report, &plans, options.seeds, options.full, width);
+            let text = text::text(&report, &variants, options.seeds, options.full, width);
             Printed::text(match options.recommend {
-                true => saved::recommendation(&report, &plans, width) + "\n" + &text,
+                true => saved::recommendation(&report, &variants, width) + "\n" + &text,
                 false => text,
             })
         }
@@ -85,29 +91,15 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     Ok(code(&stop))
 }
 
-/// The variants of the shard, with their numbers.
-fn own(options: &Sim, variants: Vec<Variant>) -> Result<Vec<(u64, Variant)>, Error> {
-    let Some(shard) = options.shard else {
-        return Ok((0..).zip(variants).collect());
-    };
-    if options.sweep.is_empty() && options.compare.is_none() {
-        let why =
-            "--shard divides the variants of a sweep: give --sweep KEY=A,B,… or --compare too";
-        return Err(Error::Usage(why.into()));
-    }
-    let all = (0..).zip(variants);
-    Ok(all.filter(|it| shard.has(it.0)).collect())
-}
-
 /// The rows of these of all variants, and what two save. A shard leaves that to `merge`.
 fn fill<'a>(
     report: &mut Report,
     shard: Option<Shard>,
     of: usize,
-    own: impl Iterator<Item = (&'a (u64, Variant), &'a Vec<Figure>)>,
+    own: impl Iterator<Item = (&'a Variant, &'a Vec<Figure>)>,
 ) {
     let mut pieces = Vec::new();
-    for ((number, variant), figures) in own {
+    for (variant, figures) in own {
         let before = report.rows.len();
         for figure in figures {
             let case = figure.about.case(&variant.case);
@@ -119,14 +111,11 @@ fn fill<'a>(
             2 => Values::of(figures),
             _ => Vec::new(),
         };
-        pieces.push(Piece {
-            number: *number,
-            rows: report.rows.len() - before,
-            values,
-        });
+        let rows = report.rows.len() - before;
+        pieces.push(Piece { rows, values });
     }
     match (shard, &pieces[..]) {
-        (Some(shard), _) => Note::new(shard, of as u64, DONE, pieces).put(report),
+        (Some(shard), _) => Note::of(shard, of, DONE, pieces).put(report),
         (None, [first, second]) => {
             let workload = report.options["workload"].as_str().unwrap_or_default();
             let saved = saved_rows(workload, &first.values, &second.values);

@@ -3,13 +3,14 @@
 
 use super::code;
 use super::shard::{Note, Piece};
+use crate::arguments::shard::Shard;
 use crate::arguments::whatif::Whatif;
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
-use quiescent_report::{Control, Error, Progress, Report, Row};
+use quiescent_report::{Control, Error, Progress, Report};
 use quiescent_sim::whatif::{self, Answer, Reading, Request, Trace};
 use quiescent_trace::{Options, Window};
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
             };
             let report = whatif::report(&answer, code(&stop) != DONE);
             let text = whatif::text(&answer, output::columns());
-            (report, text, found(!answer.holds()))
+            (report, text, code_of(&answer))
         }
         _ => several(options, &inputs, asked),
     };
@@ -54,10 +55,10 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     Ok(if stopped { STOPPED } else { code })
 }
 
-fn found(is_found: bool) -> u8 {
-    match is_found {
-        true => FINDING,
-        false => DONE,
+fn code_of(answer: &Answer) -> u8 {
+    match answer.holds() {
+        true => DONE,
+        false => FINDING,
     }
 }
 
@@ -94,9 +95,8 @@ fn several(
 ) -> (Report, String, u8) {
     let mut report = Report::new("whatif", options.seed);
     let (mut files, mut pieces) = (Vec::new(), Vec::new());
-    let (mut text, mut is_found, mut stopped) = (String::new(), false, false);
-    let own = (0..).zip(inputs);
-    for (number, file) in own.filter(|it| options.shard.is_none_or(|shard| shard.has(it.0))) {
+    let (mut text, mut code, mut stopped) = (String::new(), DONE, false);
+    for file in Shard::own(options.shard, inputs) {
         let name = file.display().to_string();
         let before = report.rows.len();
         match asked(file) {
@@ -105,38 +105,40 @@ fn several(
                 break;
             }
             Ok(Some(answer)) => {
-                is_found |= !answer.holds();
+                code = code.max(code_of(&answer));
                 text += &(whatif::text(&answer, output::columns()) + "\n");
-                let part = whatif::report(&answer, false);
+                let mut part = whatif::report(&answer, false);
                 files.push(Value::from_iter(part.options));
-                let renamed = part.rows.into_iter().map(|row| Row {
-                    case: name.clone(),
-                    ..row
-                });
-                report.rows.extend(renamed);
+                part.rows
+                    .iter_mut()
+                    .for_each(|it| it.case.clone_from(&name));
+                report.rows.append(&mut part.rows);
             }
             Err(why) => {
-                is_found = true;
+                code = FINDING;
                 text += &format!("{name}: not replayed: {why}\n\n");
                 files.push(json!({ "file": name, "error": why.to_string() }));
             }
         }
-        let rows = report.rows.len() - before;
-        pieces.push(Piece {
-            number,
-            rows,
-            values: Vec::new(),
-        });
+        let (rows, values) = (report.rows.len() - before, Vec::new());
+        pieces.push(Piece { rows, values });
     }
-    report.option("set", options.set.clone());
-    report.option("as", options.was.clone());
     let names = inputs.iter().map(|it| it.display().to_string());
-    report.option("recordings", names.collect::<Vec<_>>());
-    report.option(FILES, files);
-    report.option("stopped", stopped);
-    let code = found(is_found);
+    for (key, value) in [
+        ("set", json!(options.set)),
+        ("as", json!(options.was)),
+        ("from", json!(options.from)),
+        ("to", json!(options.to)),
+        ("hz", json!(options.hz)),
+        ("repeat", json!(options.repeat)),
+        ("recordings", names.collect::<Value>()),
+        (FILES, json!(files)),
+        ("stopped", json!(stopped)),
+    ] {
+        report.option(key, value);
+    }
     if let Some(shard) = options.shard {
-        Note::new(shard, inputs.len() as u64, code, pieces).put(&mut report);
+        Note::of(shard, inputs.len(), code, pieces).put(&mut report);
     }
     (report, text, code)
 }

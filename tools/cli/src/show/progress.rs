@@ -114,7 +114,7 @@ impl Part {
     }
 
     fn draw_when_due(&mut self) {
-        if self.drawn.is_none_or(|it| it.elapsed() >= BETWEEN) {
+        if is_due(self.drawn.map(|it| it.elapsed())) {
             self.draw();
         }
     }
@@ -137,6 +137,11 @@ impl Part {
     }
 }
 
+/// Is the next drawing due, so long after the last one?
+fn is_due(after: Option<Duration>) -> bool {
+    after.is_none_or(|it| it >= BETWEEN)
+}
+
 fn write(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
@@ -151,6 +156,12 @@ fn time(of: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_drawings_a_second_at_most() {
+        let after = |ms| is_due(Some(Duration::from_millis(ms)));
+        assert!(is_due(None) && !after(0) && !after(499) && after(500) && after(1000));
+    }
 
     #[test]
     fn a_line_has_its_share_and_an_estimate_after_a_while() {

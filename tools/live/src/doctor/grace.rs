@@ -132,21 +132,11 @@ fn is_real_time(machine: &Machine) -> bool {
 /// distributions set up to 60 s.
 const REPORTED_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;
 
-/// The times after which stalls are reported: what is held up, parameter, the same in the build
-/// configuration, milliseconds of its unit.
-const STALLS: [(&str, &str, &str, u64); 2] = [
-    (
-        "a grace period",
-        "rcu_cpu_stall_timeout",
-        "CONFIG_RCU_CPU_STALL_TIMEOUT",
-        1_000,
-    ),
-    (
-        "an expedited grace period",
-        "rcu_exp_cpu_stall_timeout",
-        "CONFIG_RCU_EXP_CPU_STALL_TIMEOUT",
-        1,
-    ),
+/// The times after which stalls are reported: what is held up, parameter, milliseconds of its unit. The build
+/// configuration has the same names, in capitals.
+const STALLS: [(&str, &str, u64); 2] = [
+    ("a grace period", "rcu_cpu_stall_timeout", 1_000),
+    ("an expedited grace period", "rcu_exp_cpu_stall_timeout", 1),
 ];
 
 /// Stall warnings that are off, and those that come too early or too late.
@@ -159,12 +149,13 @@ pub(super) fn stalls(machine: &Machine) -> Vec<Finding> {
         let why = "a CPU that holds grace periods up is never reported";
         return vec![rule.note(why, format!("echo 0 > {file}"))];
     }
-    let found = STALLS.iter().filter_map(|(what, name, config, unit_ms)| {
+    let found = STALLS.iter().filter_map(|(what, name, unit_ms)| {
+        let config = format!("CONFIG_{}", name.to_uppercase());
         let file = parameter_file("rcupdate", name);
         let (text, from) = match machine.parameter("rcupdate", name) {
             Some(text) => (text, file.clone()),
             None => (
-                machine.configured(config)?.to_owned(),
+                machine.configured(&config)?.to_owned(),
                 format!("{config} in {}", machine.config_file()),
             ),
         };

@@ -17,16 +17,10 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
     }
 }
 
-/// The letters in which a name keeps its crate and its function.
+/// The letters that a path needs to keep its crate and its function.
 pub(crate) fn least(name: &str) -> usize {
-    let name = &*shown(name);
-    let forms = forms(name);
-    forms
-        .iter()
-        .map(|it| length(it))
-        .min()
-        .unwrap_or(0)
-        .min(length(name))
+    let forms = forms(&shown(name));
+    forms.iter().map(|it| length(it)).min().unwrap_or(0)
 }
 
 /// These names in at most so many letters, by name. Those that are the same when they are short have a number.
@@ -176,7 +170,7 @@ mod tests {
         assert_eq!(short, ["server::…::put::… #1", "server::…::put::… #2", "x"]);
         assert_eq!(distinct(names.into_iter(), 40)[names[1]], names[1]);
         assert_eq!(least(names[0]), "server::…::put::…".chars().count());
-        assert_eq!((least("kfree"), least("a::f")), (5, 4));
+        assert_eq!((least("kfree"), least("a::f")), (0, 4));
     }
 
     #[test]

@@ -215,6 +215,46 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_one_that_gives_up_least_is_recommended() {
+        let workload = quiescent_sim::Workload::named("sync").unwrap();
+        let variant = |name: &str| Variant {
+            case: name.into(),
+            varies: name.into(),
+            plan: workload.plan(&[]).unwrap(),
+        };
+        let mut report = Report::new("sim", 1);
+        let all = [
+            ("fast", 4.0, 10.0),
+            ("even", 2.2, 12.0),
+            ("cheap", 2.0, 100.0),
+        ];
+        for (name, watts, us) in all {
+            let row = |metric, value| Row::single("model", name, metric, "u", value);
+            report.rows.extend(row("watts_at_most", watts));
+            report.rows.extend(row("latency_us_mean", us));
+        }
+        let variants = all.map(|it| variant(it.0));
+        let said = recommendation(&report, &variants.each_ref(), 200);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(
+            lines[0].starts_with("Recommended: even, with watts_at_most 2.20 u"),
+            "{said}"
+        );
+        assert!(
+            lines[0].contains("gives up 10 % in the one and 2 % in the other"),
+            "{said}"
+        );
+        assert_eq!(
+            lines[1],
+            "  fast: watts_at_most 81.8 % more, latency_us_mean 16.7 % less"
+        );
+        assert_eq!(
+            lines[2],
+            "  cheap: watts_at_most 9.09 % less, latency_us_mean 8.33x as much"
+        );
+    }
+
+    #[test]
     fn others_are_more_or_less() {
         let row = |value| Row::single("model", "x", "m", "u", value).unwrap();
         let said = |it, other| beside(&row(it), &row(other));

@@ -4,6 +4,7 @@
 //! machine, and the first finding is that of the smallest seed. Its machine is reduced before it is shown.
 
 use crate::arguments::linux::torture::Torture;
+use crate::arguments::shard::Shard;
 use crate::commands::code;
 use crate::commands::merge::Part;
 use crate::commands::shard::Note;
@@ -62,9 +63,9 @@ type Files<'a> = (&'a Paper, Option<&'a Place>);
 fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     let (first, n) = (options.run.seed.unwrap_or(1), options.machines.seeds);
     let shard = options.machines.shard;
-    let (start, step) = shard.map_or((0, 1), |it| (it.number - 1, it.of));
-    let own = n.saturating_sub(start).div_ceil(step);
-    let number = |index: usize| start + index as u64 * step;
+    let part = shard.unwrap_or(Shard { number: 1, of: 1 });
+    let own = part.pieces(n);
+    let number = |index: usize| part.number - 1 + index as u64 * part.of;
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
     bar.begin("machines", own);
@@ -96,7 +97,7 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
         None => code(&stop),
     };
     if let Some(shard) = shard {
-        let mut note = Note::new(shard, n, code, Vec::new());
+        let mut note = Note::of(shard, n as usize, code, Vec::new());
         note.counted = all.to_json();
         note.put(&mut report);
     }
@@ -124,40 +125,28 @@ fn report(
 /// The report and the text of these shards.
 pub fn merge(parts: Vec<Part>) -> Result<(Report, String), Error> {
     let first = parts[0].report.seed;
-    let number = |part: &Part, key: &str| part.report.options.get(key).and_then(Value::as_u64);
-    let n = number(&parts[0], "seeds").unwrap_or_default();
     let (mut all, mut done, mut failing) = (Outcome::default(), 0, Vec::new());
-    for part in &parts {
-        let seeds = part
-            .report
-            .options
-            .get("failing_seeds")
-            .and_then(Value::as_array);
-        let seeds = seeds.map_or(&[][..], Vec::as_slice).iter();
-        let seeds = seeds.filter_map(Value::as_u64);
-        failing.extend(seeds.map(|seed| (seed.wrapping_sub(first), seed, part)));
-        done += number(part, "machines").unwrap_or_default();
-        let counted = Outcome::from_json(&part.note.counted);
-        all.add(counted.ok_or_else(|| {
-            Error::Usage(format!(
-                "{}: no counts of machines; run the shard again",
-                part.name
-            ))
-        })?);
+    for Part { name, report, note } in &parts {
+        let options = &report.options;
+        let seeds = options.get("failing_seeds").and_then(Value::as_array);
+        let seeds = seeds.into_iter().flatten().filter_map(Value::as_u64);
+        let finding = options.get("finding").unwrap_or(&Value::Null);
+        failing.extend(seeds.map(|seed| (seed.wrapping_sub(first), seed, finding)));
+        done += options.get("machines").and_then(Value::as_u64).unwrap_or(0);
+        let counted = Outcome::from_json(&note.counted);
+        let remedy = "no counts of machines; run the shard again";
+        all.add(counted.ok_or_else(|| Error::Usage(format!("{name}: {remedy}")))?);
     }
     failing.sort_by_key(|it| it.0);
-    let found = failing
-        .first()
-        .and_then(|it| it.2.report.options.get("finding"));
-    let found = found.and_then(|it| {
+    let found = failing.first().and_then(|(_, _, it)| {
         Some(Shrunk {
-            case: Case::from_text("finding", &it.get("case")?.to_string()).ok()?,
-            finding: Finding::deserialize(it.get("finding")?).ok()?,
-            runs: it.get("runs_to_make_it_smaller")?.as_u64()?,
+            case: Case::from_text("finding", &it["case"].to_string()).ok()?,
+            finding: Finding::deserialize(&it["finding"]).ok()?,
+            runs: it["runs_to_make_it_smaller"].as_u64()?,
         })
     });
     let seeds: Vec<u64> = failing.iter().map(|it| it.1).collect();
-    let report = report((first, n, done), &seeds, &all, false);
+    let report = report((first, parts[0].note.all, done), &seeds, &all, false);
     Ok(finished(report, &all, found.as_ref(), None))
 }
 
