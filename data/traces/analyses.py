@@ -348,26 +348,29 @@ def batches(t):
     for r in t.all:
         if r.event in ("rcu_batch_start", "rcu_batch_end") and t.inside(r):
             of[r.task if re.match("rcuo[ps]/", r.task) else "softirq CPU %d" % r.cpu].append(r)
-    out, everything = {}, []
+    out, everything, every_ready = {}, [], []
     for who, events in of.items():
         starts = [r.t for r in events if r.event == "rcu_batch_start"]
-        pairs = [(a.t, b.t, int(field(a.text, "CBs")), int(field(b.text, "CBs-invoked"))) for a, b in zip(events, events[1:])
+        pairs = [(a.t, b.t, int(field(b.text, "CBs-invoked"))) for a, b in zip(events, events[1:])
                  if a.event == "rcu_batch_start" and b.event == "rcu_batch_end"]
-        everything += pairs
-        if pairs:
-            out[who] = sizes(pairs)
+        ready = [int(field(r.text, "CBs")) for r in events if r.event == "rcu_batch_start"]
+        everything, every_ready = everything + pairs, every_ready + ready
+        if ready:
+            out[who] = sizes(pairs, ready)
             gaps = sorted(b - a for a, b in zip(starts, starts[1:]))
             if gaps:
                 out[who].update(spacing_ms_min=gaps[0] / 1e3, spacing_ms_p50=percentile(gaps, 50) / 1e3, spacing_ms_avg=sum(gaps) / len(gaps) / 1e3)
-    out["(all)"] = sizes(everything)
+    out["(all)"] = sizes(everything, every_ready)
     return out
 
 
-def sizes(pairs):
-    out = {"batches": len(pairs), "invoked": sum(p[3] for p in pairs)}
+def sizes(pairs, ready):
+    out = {"batches": len(pairs), "invoked": sum(p[2] for p in pairs)}
+    if ready:
+        out.update(batch_ready_avg=sum(ready) / len(ready), batch_ready_max=max(ready))
     if pairs:
-        d = sorted(b - a for a, b, _, _ in pairs)
-        out.update(batch_invoked_avg=out["invoked"] / len(pairs), batch_invoked_max=max(p[3] for p in pairs), batch_ready_max=max(p[2] for p in pairs),
+        d = sorted(b - a for a, b, _ in pairs)
+        out.update(batch_invoked_avg=out["invoked"] / len(pairs), batch_invoked_max=max(p[2] for p in pairs),
                    duration_us_avg=sum(d) / len(d), duration_us_p50=percentile(d, 50), duration_us_max=d[-1])
     return out
 

@@ -61,7 +61,7 @@ pub struct At {
     pub depth: u32,
     /// That task has a quiescent state to report that its unlock deferred (preemptible).
     pub deferred_qs: bool,
-    /// This CPU runs without a tick where it can.
+    /// This CPU runs without a tick where it can, and its callbacks are offloaded.
     pub nohz_full: bool,
     /// A wake-up of this CPU's offload thread was deferred, and is due.
     pub deferred_wake: bool,

@@ -8,7 +8,7 @@ use super::{Reproduced, sentences};
 use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, folded, shortened};
 use quiescent_report::verdict::{Sense, Target};
-use quiescent_sim::experiments::{Comparison, Shown, Source};
+use quiescent_sim::experiments::{Comparison, Shown, Source, Verdict};
 
 /// The height of a terminal.
 const LINES: usize = 25;
@@ -78,38 +78,60 @@ fn miss(it: &Target, width: usize) -> String {
     format!("- {}{said}", shortened(&it.what, room))
 }
 
-/// What has a verdict, by part: held, missed, fitted, not measured.
+/// The verdicts of a part: met, in part, missed, contradicted, fitted, none.
+type Counts = [usize; 6];
+
+fn tally(verdicts: impl Iterator<Item = Verdict>) -> Counts {
+    let mut counts = Counts::default();
+    verdicts.for_each(|it| counts[it as usize] += 1);
+    counts
+}
+
+/// Verdicts by part. Recordings that no rule was inferred from come first, and those that rules were inferred
+/// from last, since they show how well the rules describe them; nothing counts twice.
 fn parts(found: &Reproduced) -> Table {
-    // What has no verdict is not measured here, and fitted in the model.
-    let tally = |verdicts: &mut dyn Iterator<Item = Option<bool>>, none: usize| {
-        let mut counts = [0; 4];
-        for it in verdicts {
-            counts[it.map_or(none, |held| usize::from(!held))] += 1;
-        }
-        counts
-    };
-    let of = |source| {
+    let compared = |class: fn(&Comparison) -> bool| {
         let all = found.modelled.comparisons();
-        let own = all.filter(move |it| it.source == source);
-        tally(&mut own.map(Comparison::holds), 2)
+        tally(all.filter(|it| class(it)).map(Comparison::verdict))
     };
-    let claims = found.modelled.shown().filter(|it| it.claim.is_some());
-    let targets = found.targets.iter();
+    let claimed = |words| {
+        let all = found.modelled.shown();
+        let those = all.filter(|it| it.claim.as_ref().is_some_and(|it| it.words == words));
+        tally(those.map(Shown::verdict))
+    };
+    let targets = found.targets.iter().map(|it| match it.met() {
+        Some(true) => Verdict::Met,
+        Some(false) => Verdict::Missed,
+        None => Verdict::None,
+    });
     let all = [
         (
-            "the library, on this machine",
-            tally(&mut targets.map(Target::met), 3),
+            "the model, kernels it has not seen",
+            compared(|it| it.source == Source::Unseen),
         ),
-        ("the model, beside measured kernels", of(Source::Kernel)),
-        ("the model, beside published figures", of(Source::Published)),
+        ("the library, on this machine", tally(targets)),
         (
-            "the model, published statements",
-            tally(&mut claims.map(Shown::holds), 2),
+            "the model, published figures",
+            compared(|it| it.source == Source::Published),
+        ),
+        ("the model, bounds of statements", claimed(false)),
+        ("the model, statements in words", claimed(true)),
+        (
+            "the model, what it was inferred from",
+            compared(|it| it.source == Source::Kernel),
         ),
     ];
-    let heads = ["figures of", "held", "MISSED", "fitted", "not measured"];
+    let heads = [
+        "figures of",
+        "met",
+        "part",
+        "MISSED",
+        "contradicted",
+        "fitted",
+        "no verdict",
+    ];
     let mut table = Table::new(&heads, 1);
-    for (name, counts) in all.into_iter().filter(|it| it.1 != [0; 4]) {
+    for (name, counts) in all.into_iter().filter(|it| it.1 != Counts::default()) {
         let counts = counts.map(|it| it.to_string());
         table.row(std::iter::once(name.to_owned()).chain(counts));
     }
@@ -246,11 +268,13 @@ mod tests {
                 .unwrap()
                 .split_whitespace()
                 .rev()
-                .take(4)
+                .take(6)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(line("the library"), ["1", "0", "29", "1"], "{text}");
-        assert_eq!(line("beside published"), ["0", "1", "38", "1"], "{text}");
+        let library = line("the library");
+        assert_eq!(library, ["1", "0", "0", "29", "0", "1"], "{text}");
+        let published = line("published figures");
+        assert_eq!(published, ["0", "1", "0", "38", "0", "1"], "{text}");
         assert!(
             place("target 30") < place("target 29"),
             "the worst first: {text}"

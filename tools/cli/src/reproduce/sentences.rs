@@ -5,6 +5,7 @@
 use super::Reproduced;
 use quiescent_report::OURS;
 use quiescent_report::text::number::short;
+use quiescent_sim::experiments::Source;
 
 /// A cost that is compared with that of peers.
 struct Cost {
@@ -106,18 +107,24 @@ fn kernel(found: &Reproduced) -> Option<String> {
     ))
 }
 
-/// The model's figures.
-fn model(found: &Reproduced) -> Option<String> {
-    let all = || found.modelled.comparisons();
-    let judged = all().filter(|it| it.holds().is_some()).count();
-    let near = all().filter(|it| it.holds() == Some(true)).count();
-    let fitted = all().count() - judged;
-    (judged > 0).then(|| {
-        format!(
-            "The machine model meets {near} of {judged} real figures; {fitted} more were fitted and do not \
-             count."
-        )
+/// The model's figures: of kernels that no rule was inferred from where there are some, and published ones.
+fn model(found: &Reproduced) -> Vec<String> {
+    let of = |source| {
+        let all = found.modelled.comparisons();
+        let judged = all.filter(move |it| it.source == source && it.holds().is_some());
+        let judged: Vec<bool> = judged.map(|it| it.holds() == Some(true)).collect();
+        (judged.iter().filter(|it| **it).count(), judged.len())
+    };
+    let sentences = [
+        (Source::Unseen, "measured on kernels that it has not seen"),
+        (Source::Published, "published, and neither fitted nor given"),
+    ];
+    let said = sentences.map(|(source, which)| (of(source), which));
+    let said = said.into_iter().filter(|it| it.0.1 > 0);
+    said.map(|((near, all), which)| {
+        format!("The machine model meets {near} of {all} figures that were {which}.")
     })
+    .collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,49 @@
 
 use super::Basis;
 
+/// A figure that keeps a published bound by more than this factor meets it in part only.
+const PART: f64 = 1.5;
+
+/// What a run says of a published figure or a sentence, in the order in which they are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The model's figure is within the bound.
+    Met,
+    /// It keeps a one-sided published bound, and is further than one and a half times from it.
+    Part,
+    /// It is not within the bound.
+    Missed,
+    /// It is not, and facts about the kernel say that the sentence is wrong.
+    Contradicted,
+    /// A parameter was set so that it comes out.
+    Fitted,
+    /// An input, what an assumption decides, what counts elsewhere, or nothing that is said.
+    None,
+}
+
+impl Verdict {
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::Part => "part",
+            Verdict::Missed => "MISSED",
+            Verdict::Contradicted => "contradicted",
+            Verdict::Fitted => "fitted",
+            Verdict::None => "none",
+        }
+    }
+
+    /// Is the bound kept? None if that says nothing about the model.
+    pub const fn holds(self) -> Option<bool> {
+        match self {
+            Verdict::Met | Verdict::Part => Some(true),
+            Verdict::Missed => Some(false),
+            Verdict::Contradicted | Verdict::Fitted | Verdict::None => None,
+        }
+    }
+}
+
 /// Between which bounds a figure has to lie; the bounds themselves are allowed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
@@ -33,6 +76,24 @@ impl Bound {
         !figure.is_nan() && low && high
     }
 
+    /// By which factor a figure keeps a one-sided bound; less than 1 if it does not. None for two bounds, and
+    /// for a bound of 0.
+    ///
+    /// ```
+    /// use quiescent_sim::experiments::Bound;
+    /// assert_eq!(Bound::AtLeast(2500.0).factor(5000.0), Some(2.0));
+    /// assert_eq!(Bound::AtMost(2.0).factor(0.5), Some(4.0));
+    /// assert_eq!(Bound::AtMost(0.0).factor(0.0), None);
+    /// ```
+    pub fn factor(self, figure: f64) -> Option<f64> {
+        match self {
+            Bound::AtLeast(least) if least != 0.0 => Some(figure / least),
+            Bound::AtMost(most) if most != 0.0 && figure > 0.0 => Some(most / figure),
+            Bound::AtMost(most) if most > 0.0 => Some(f64::INFINITY),
+            _ => None,
+        }
+    }
+
     /// The least and the most that it may be, where there is one.
     pub const fn ends(self) -> (Option<f64>, Option<f64>) {
         match self {
@@ -50,6 +111,23 @@ pub struct Claim {
     pub says: &'static str,
     /// When it is true.
     pub bound: Bound,
+    /// The publication has words only ("fewer", "longer"), and the bound is this project's.
+    pub words: bool,
+    /// The facts, where they are known to be others.
+    pub contradicted: Option<&'static str>,
+}
+
+impl Claim {
+    /// What a figure says of it.
+    pub fn verdict(&self, figure: f64) -> Verdict {
+        let factor = self.bound.factor(figure).filter(|_| !self.words);
+        match (self.bound.holds(figure), self.contradicted) {
+            (true, _) if factor.is_some_and(|it| it > PART) => Verdict::Part,
+            (true, _) => Verdict::Met,
+            (false, Some(_)) => Verdict::Contradicted,
+            (false, None) => Verdict::Missed,
+        }
+    }
 }
 
 /// A figure of the model's own.
@@ -82,24 +160,18 @@ impl Shown {
         }
     }
 
-    /// A figure of which something is said.
-    pub(super) fn claimed(
-        case: &str,
-        named: Named,
-        model: f64,
-        says: &'static str,
-        bound: Bound,
-    ) -> Shown {
-        Shown {
-            claim: Some(Claim { says, bound }),
-            ..Shown::beside(case, named, model)
+    /// The verdict; none if nothing is said of it.
+    pub fn verdict(&self) -> Verdict {
+        match &self.claim {
+            Some(claim) if self.basis.is_judged() => claim.verdict(self.model),
+            Some(_) if self.basis == Basis::Fitted => Verdict::Fitted,
+            _ => Verdict::None,
         }
     }
 
     /// Is what is said of it true? None if nothing is.
     pub fn holds(&self) -> Option<bool> {
-        let claim = self.claim.as_ref();
-        claim.map(|it| it.bound.holds(self.model))
+        self.verdict().holds()
     }
 }
 

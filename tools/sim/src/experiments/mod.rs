@@ -21,7 +21,7 @@ mod sources;
 pub(crate) use crate::base::mean::{mean, median};
 
 pub use catalogue::{Modelled, Part, of, run};
-pub use claims::{Bound, Claim, Shown};
+pub use claims::{Bound, Claim, Shown, Verdict};
 pub use listing::{Line, Listing};
 pub use script::Script;
 pub use sources::Found;
@@ -30,8 +30,10 @@ pub use sources::Found;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// Measured on a real kernel, for this project.
+    /// Measured on a real kernel, for this project; the model's rules were inferred with it in view.
     Kernel,
+    /// Measured on a real kernel, and no rule and no number of the model was set with it in view.
+    Unseen,
     /// Published by others.
     #[default]
     Published,
@@ -39,15 +41,23 @@ pub enum Source {
 
 /// What the model's figure is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// Nothing in the model was set by it.
     Predicted,
     /// Something that the publication leaves open was assumed.
     #[default]
     Assumed,
+    /// The model's rules were inferred from this recording: it shows how well they describe it.
+    InSample,
     /// A parameter was set so that it comes out.
     Fitted,
+    /// It was given to the run.
+    Input,
+    /// An assumed number alone decides it.
+    ByAssumption,
+    /// It follows from other rows, and these count.
+    Derived,
 }
 
 impl Basis {
@@ -56,8 +66,17 @@ impl Basis {
         match self {
             Basis::Predicted => "predicted",
             Basis::Assumed => "assumed",
+            Basis::InSample => "in-sample",
             Basis::Fitted => "fitted",
+            Basis::Input => "input",
+            Basis::ByAssumption => "by-assumption",
+            Basis::Derived => "derived",
         }
+    }
+
+    /// Has a figure on this basis a verdict?
+    pub const fn is_judged(self) -> bool {
+        matches!(self, Basis::Predicted | Basis::Assumed | Basis::InSample)
     }
 }
 
@@ -98,7 +117,18 @@ impl Comparison {
         (self.ratio() - 1.0).abs() <= self.allowed
     }
 
-    /// Is that met? None for a fitted figure: a parameter was set so that it comes out.
+    /// The verdict: none for what was given, or counts elsewhere. What was fitted and is off all the same is
+    /// missed.
+    pub fn verdict(&self) -> Verdict {
+        match self.basis {
+            Basis::Input | Basis::ByAssumption | Basis::Derived => Verdict::None,
+            _ if !self.is_near() => Verdict::Missed,
+            Basis::Fitted => Verdict::Fitted,
+            Basis::Predicted | Basis::Assumed | Basis::InSample => Verdict::Met,
+        }
+    }
+
+    /// Is that met? None for a fitted figure that comes out: a parameter was set so.
     ///
     /// ```
     /// use quiescent_sim::experiments::{Basis, Comparison, Source};
@@ -110,7 +140,7 @@ impl Comparison {
     /// assert_eq!(Comparison { basis: Basis::Fitted, ..it }.holds(), None);
     /// ```
     pub fn holds(&self) -> Option<bool> {
-        (self.basis != Basis::Fitted).then(|| self.is_near())
+        self.verdict().holds()
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::claims::{Bound, Shown};
+use super::claims::{Bound, Claim, Shown};
 use super::expression::{self, Expression, Reference, Sentence, Values};
 use super::replays::{Replay, Traces};
 use super::run::{self, Load, Planned, Run};
@@ -108,6 +108,11 @@ struct Entry {
     at_least: Option<Spanned<Expression>>,
     at_most: Option<Spanned<Expression>>,
     says: Option<String>,
+    /// The publication has words only: the bound is this project's.
+    #[serde(default)]
+    words: bool,
+    /// The facts, if what is said is known to be wrong.
+    contradicted: Option<String>,
     /// The real figure, and how far the model may be off, as a share of it.
     real: Option<Spanned<Expression>>,
     within: Option<Spanned<Expression>>,
@@ -148,6 +153,9 @@ impl Entry {
             () if self.what.is_some() != self.is.is_some() => Some("`what` and `is` go together"),
             () if bound != self.says.is_some() => {
                 Some("a claim has `says`, and `at_least` or `at_most` or both")
+            }
+            () if !bound && (self.words || self.contradicted.is_some()) => {
+                Some("`words` and `contradicted` are about a claim, which has `says` and a bound")
             }
             () if self.measured.is_some() && (self.real.is_some() || self.each.is_empty()) => {
                 Some("`measured` goes with `each`, and without `real`")
@@ -496,10 +504,17 @@ impl Script {
                 match (&entry.real, bound, &entry.says) {
                     (Some(real), ..) => outcome.comparisons.push(compare(named, value(real), is)),
                     (_, Some(bound), Some(says)) => {
-                        let says = kept(says);
-                        outcome
-                            .shown
-                            .push(Shown::claimed(case, named, is, says, bound));
+                        let claim = Claim {
+                            says: kept(says),
+                            bound,
+                            words: entry.words,
+                            contradicted: entry.contradicted.as_deref().map(kept),
+                        };
+                        outcome.shown.push(Shown {
+                            basis: entry.basis,
+                            claim: Some(claim),
+                            ..Shown::beside(case, named, is)
+                        });
                     }
                     _ => outcome.shown.push(Shown::beside(case, named, is)),
                 }

@@ -124,12 +124,14 @@ described! {
         pub accelerate_only_new: bool = true,
         /// CPUs whose callbacks are offloaded.
         pub nocbs: Vec<CpuId> = Vec::new(),
+        /// Not even callbacks of CPUs of nohz_full are offloaded (rcu_nocbs=none was given).
+        pub none_offloaded: bool = false,
         /// Offload groups' threads look every tick and are never woken.
         pub nocb_poll: bool = false,
         /// CPUs that RCU's threads run on.
         pub rcu_cpus: Vec<CpuId> = Vec::new(),
-        /// CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user
-        /// space there is quiescent.
+        /// CPUs that run without a tick while one task runs there; their callbacks are offloaded unless
+        /// rcu_nocbs=none is given, and user space there is quiescent.
         pub nohz_full: Vec<CpuId> = Vec::new(),
         /// A CPU of nohz_full that is in the kernel is left alone by its tick for so long.
         pub patience_ms: u64 = 0,
@@ -182,7 +184,7 @@ impl Options {
         1_000_000_000 / u64::from(self.hz)
     }
 
-    /// The CPUs whose callbacks are offloaded: those of `nocbs`, and of `nohz_full`.
+    /// The CPUs whose callbacks are offloaded: those of `nocbs`, and of `nohz_full` unless none may be.
     ///
     /// ```
     /// use quiescent_sim::Options;
@@ -190,6 +192,9 @@ impl Options {
     /// assert_eq!(options.offloaded(), [1, 3]);
     /// ```
     pub fn offloaded(&self) -> Vec<CpuId> {
+        if self.none_offloaded {
+            return Vec::new();
+        }
         let mut all = [self.nocbs.as_slice(), &self.nohz_full].concat();
         all.sort_unstable();
         all.dedup();

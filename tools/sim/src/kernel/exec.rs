@@ -103,11 +103,12 @@ impl Machine {
 
     // Interrupts.
 
-    /// An interrupt and its soft interrupts are over: how long was that?
+    /// An interrupt and its soft interrupts are over: one more, and how long was that?
     fn interrupted(&mut self, cpu: CpuId) {
         if self.stats.counts(self.now) {
             let length = self.now - self.cores[cpu as usize].irq_since;
-            let longest = &mut self.stats.interruptions[cpu as usize];
+            let (times, longest) = &mut self.stats.interruptions[cpu as usize];
+            *times += 1;
             *longest = length.max(*longest);
         }
     }
@@ -204,7 +205,8 @@ impl Machine {
             // Without preemption no count says where the kernel could be preempted.
             held: !self.options.preempt && from == Interrupted::Kernel,
             deferred_wake: self.rcu.owes_wake(cpu),
-            nohz_full: self.is_full(cpu),
+            // A tick that callbacks keep on serves them, as on any CPU.
+            nohz_full: self.is_full(cpu) && self.rcu.cpus[cpu as usize].is_offloaded(),
             ..At::default()
         };
         let (global, cpus, _, view) = self.rcu.parts();

@@ -7,12 +7,14 @@
 //! |---|---|
 //! | the scheduler | a second task is ready, so that they take turns |
 //! | RCU | a grace period has waited for this CPU, has asked it to hurry, and it has not reported |
+//! | RCU | callbacks wait here that are not offloaded (`rcu_nocbs=none`) |
 //! | an expedited grace period | it has waited for this CPU for a tick |
 //!
 //! Without a tick the CPU does no RCU work of its own. Grace periods end all the same, by these rules:
 //!
-//! * its callbacks are offloaded, whatever `rcu_nocbs` says
-//!   ([`Options::offloaded`](crate::Options::offloaded));
+//! * its callbacks are offloaded, whatever CPUs `rcu_nocbs` names
+//!   ([`Options::offloaded`](crate::Options::offloaded)); with `rcu_nocbs=none` they keep the tick on, as on
+//!   a CPU that idles;
 //! * user space is an extended quiescent state there, which scans see. (On other CPUs it is not: their tick
 //!   notes it.);
 //! * a CPU in the kernel without a tick is interrupted by a scan; that interrupt turns the tick on
@@ -98,11 +100,12 @@ impl Machine {
     }
 
     /// What needs the tick of the CPU, which could run without, in the words of a trace: tasks that take
-    /// turns, a grace period that has asked, or an expedited one.
+    /// turns, a grace period that has asked or callbacks that wait, or an expedited one.
     fn tick_kept_by(&self, cpu: CpuId) -> Option<&'static str> {
         if !self.cores[cpu as usize].ready.is_empty() {
             Some("SCHED")
-        } else if self.rcu.global.asked(cpu).forced_tick {
+        } else if self.rcu.global.asked(cpu).forced_tick || self.rcu.cpus[cpu as usize].needs_cpu()
+        {
             Some("RCU")
         } else if self.is_exp_holdout(cpu) {
             Some("RCU_EXP")

@@ -35,7 +35,7 @@ impl Machine {
             wheel: Wheel::new(options.timer_migration, options.jiffies),
             stats: Stats {
                 until: u64::MAX,
-                interruptions: vec![0; cpus as usize],
+                interruptions: vec![(0, 0); cpus as usize],
                 ..Stats::default()
             },
             gp_thread: 0,

@@ -74,6 +74,7 @@ impl Rcu {
     pub fn new(options: &Options) -> Rcu {
         let (config, cpus): (Config, u32) = (options.config(), options.cpus);
         let mut global = Global::new(config);
+        global.set_fqs_waits(config.first_fqs, config.next_fqs);
         let tree = Global::new_tree(&config, cpus).expect("the options were checked");
         let geometry = tree.geometry();
         let leaf_level = geometry.levels() - 1;

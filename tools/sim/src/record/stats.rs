@@ -181,8 +181,9 @@ pub struct Stats {
     pub credits: Vec<Credits>,
     /// What callbacks hold.
     pub held: Held,
-    /// The longest time that each CPU was in an interrupt and the soft interrupts after it, in nanoseconds.
-    pub interruptions: Vec<u64>,
+    /// How often each CPU was interrupted, and the longest time that it was in an interrupt and the soft
+    /// interrupts after it, in nanoseconds.
+    pub interruptions: Vec<(u64, u64)>,
     /// How many ticks CPUs that idled and owed callbacks halted until they looked at them again, and how
     /// often each number was.
     pub looks: BTreeMap<u64, u64>,
@@ -221,7 +222,7 @@ pub struct SrcuStats {
 }
 
 /// Bytes that the statistics keep for each CPU.
-pub(crate) const BYTES_PER_CPU: usize = size_of::<Credits>() + size_of::<u64>();
+pub(crate) const BYTES_PER_CPU: usize = size_of::<Credits>() + size_of::<(u64, u64)>();
 
 impl Stats {
     /// A callback of this function was queued, or (`false`) is finished.

@@ -209,7 +209,7 @@ fn totals(it: &mut Figures, stats: &Stats) {
     it.run("softirqs_per_s", "1/s", per_s(totals.softirqs));
     let rcu = per_s(totals.rcu_ns) / 1e3;
     it.run("rcu_cpu_us_per_s", "us/s", rcu);
-    let worst = stats.interruptions.iter().max().copied();
+    let worst = stats.interruptions.iter().map(|it| it.1).max();
     it.run("interruption_us_max", "us", us(worst.unwrap_or(0)));
     looks(it, stats);
     srcu(it, stats);
@@ -341,8 +341,10 @@ fn cpus(it: &mut Figures, stats: &Stats) {
         add("credited_by_scan", credits.scan);
         add("credited_by_own_report", credits.own);
         add("credited_by_early_report", credits.early);
-        let worst = stats.interruptions.get(cpu).copied();
-        it.add(about, "interruption_us_max", "us", us(worst.unwrap_or(0)));
+        let (times, longest) = stats.interruptions.get(cpu).copied().unwrap_or_default();
+        let per_s = times as f64 / stats.seconds();
+        it.add(about.clone(), "interruptions_per_s", "1/s", per_s);
+        it.add(about, "interruption_us_max", "us", us(longest));
     }
 }
 

@@ -103,7 +103,7 @@ fn expedited_grace_periods_interrupt_a_real_time_task_for_longer() {
         let (_, stats) = run("real-time", &[("expedited", expedited)]);
         let normal = stats.calls.iter().filter(|it| !it.expedited).count();
         assert!(stats.grace_periods.len() > 1000 && normal > 500);
-        (stats.interruptions[3], stats.totals.ipis)
+        (stats.interruptions[3].1, stats.totals.ipis)
     };
     let ((alone, few), (beside, many)) = (of("0"), of("4"));
     assert!(beside > alone, "{beside} {alone}");

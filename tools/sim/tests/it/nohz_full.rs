@@ -187,6 +187,41 @@ fn its_callbacks_are_not_taken_back() {
 }
 
 #[test]
+fn callbacks_that_are_not_offloaded_keep_its_tick_until_they_are_done() {
+    let run = |none_offloaded| {
+        let mut machine = Machine::new(Options {
+            none_offloaded,
+            ..options()
+        });
+        machine.func("freed");
+        machine.spawn(
+            "queues",
+            1,
+            100 * MS,
+            List::new(vec![call(false), Op::Compute(300 * MS)]),
+        );
+        machine.run(SECOND);
+        assert_eq!(
+            (machine.owed(), machine.too_early()),
+            (0, 0),
+            "{none_offloaded}"
+        );
+        full(&machine.stats())
+    };
+    assert_eq!(
+        run(false).ticks,
+        0,
+        "its callback is offloaded, as in a kernel"
+    );
+    let kept = run(true);
+    assert!(
+        (5..30).contains(&kept.rcu),
+        "{kept:?}: a grace period, and not 300 ticks"
+    );
+    assert_eq!(kept.ticks, kept.rcu);
+}
+
+#[test]
 fn the_timekeeper_ticks_and_stays() {
     let mut machine = Machine::new(options());
     machine.plug(10 * MS, 0, false);

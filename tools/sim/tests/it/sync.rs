@@ -166,3 +166,28 @@ fn a_caller_that_is_woken_comes_before_a_program_that_gave_way() {
     let ticks = total as f64 / later.len() as f64 / options.jiffy_ns() as f64;
     assert!((ticks / 2.0 - 1.0).abs() < 0.01, "{ticks}");
 }
+
+#[test]
+fn waits_are_limited_to_a_second_as_in_a_kernel() {
+    let of = |hz, first, next| {
+        let options = Options {
+            first_fqs: Some(first),
+            next_fqs: Some(next),
+            ..Options::kernel_6_12(4, hz)
+        };
+        let mut machine = Machine::new(options);
+        machine.spawn("caller", 1, 500_000, Caller::new(1, 0));
+        machine.run(60_000_000_000);
+        machine.stats().grace_periods[0].end - machine.stats().grace_periods[0].start
+    };
+    for hz in [100, 1000] {
+        let most = u64::from(hz);
+        assert_eq!(of(hz, 5000, 5000), of(hz, most, most), "HZ={hz}");
+        assert!(of(hz, most / 2, most / 2) < of(hz, most, most), "HZ={hz}");
+    }
+    assert_eq!(
+        of(1000, 3, 0),
+        of(1000, 3, 1),
+        "the next scan is a tick later at least"
+    );
+}

@@ -2,9 +2,9 @@
 //!
 //! A batch lies between `rcu_batch_start` and the next `rcu_batch_end` of the same invoker: an offload thread
 //! by its name (`rcuop/N`), else the soft interrupt of a CPU (`softirq CPU n`, whichever task it interrupts).
-//! It counts if both lie in the window. `ready` is the length of the list at the start, `invoked` what was
-//! invoked of it. The spacing is from one start to the next of the same invoker. Filters select the CPU, and
-//! the thread that runs then.
+//! It counts if both lie in the window. `ready` is the length of the list at a start, `invoked` what was
+//! invoked of it. The spacing is from one start to the next of the same invoker; for both a start is enough,
+//! since there are recordings without ends. Filters select the CPU, and the thread that runs then.
 
 use super::bounded::{NAMES_MOST, row};
 use super::findings::{Figure, Findings, Table, count, ms, us};
@@ -30,8 +30,8 @@ pub(crate) struct Batches {
 /// The invoker.
 #[derive(Debug, Default)]
 struct Invoker {
-    /// The batch that runs: its start, whether it counts, and the list's length.
-    runs: Option<(u64, bool, u64)>,
+    /// The batch that runs: its start, and whether it counts.
+    runs: Option<(u64, bool)>,
     last_start: Option<u64>,
     of: BatchFigures,
 }
@@ -91,8 +91,10 @@ impl Part for Batches {
         match *seen.event {
             Event::BatchStart { callbacks } => {
                 self.torn += u64::from(invoker.runs.is_some() && wanted);
-                invoker.runs = Some((record.time_ns, wanted, callbacks));
+                invoker.runs = Some((record.time_ns, wanted));
                 if wanted {
+                    invoker.of.ready.tally(callbacks);
+                    self.all.ready.tally(callbacks);
                     if let Some(last) = invoker.last_start {
                         invoker
                             .of
@@ -103,10 +105,9 @@ impl Part for Batches {
                 }
             }
             Event::BatchEnd { invoked } => match invoker.runs.take() {
-                Some((start, true, ready)) if seen.inside => {
+                Some((start, true)) if seen.inside => {
                     for of in [&mut invoker.of, &mut self.all] {
                         of.batches += 1;
-                        of.ready.tally(ready);
                         of.invoked.tally(invoked);
                         of.duration.between(start, record.time_ns, &mut self.room);
                     }
@@ -120,8 +121,10 @@ impl Part for Batches {
 
     fn finish(self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
         let mut table = Table::new("Batches by who invokes them", "", &["invoker"], &[]);
+        let mut torn = self.torn;
         for (name, invoker) in &self.invokers {
-            if invoker.of.batches > 0 {
+            torn += u64::from(invoker.runs.is_some_and(|it| it.1));
+            if invoker.of.batches > 0 || invoker.of.ready.max().is_some() {
                 table.add(&[name], &invoker.of.figures());
             }
         }
@@ -129,10 +132,10 @@ impl Part for Batches {
         // The order of batches means nothing for different invokers.
         table.add(&["(all)"], &self.all.figures());
         findings.tables.push(table);
-        if self.torn > 0 {
+        if torn > 0 {
             findings.notes.push(format!(
-                "{} batches have no start or no end in the trace and were left out",
-                self.torn
+                "{torn} batches have no start or no end in the trace: of these only starts count, in what \
+                 was ready and in the spacing"
             ));
         }
         if self.refused > 0 {
@@ -156,13 +159,14 @@ impl BatchFigures {
         }
     }
 
-    fn figures(&self) -> [Figure; 11] {
+    fn figures(&self) -> [Figure; 12] {
         let (length, apart) = (&self.duration, &self.spacing);
         [
             ("batches", "batches", "count", count(self.batches)),
             ("invoked", "invoked", "count", Some(self.invoked.sum())),
             ("avg", "batch_invoked_avg", "count", self.invoked.mean()),
             ("max", "batch_invoked_max", "count", self.invoked.max()),
+            ("ready avg", "batch_ready_avg", "count", self.ready.mean()),
             ("ready max", "batch_ready_max", "count", self.ready.max()),
             ("avg us", "duration_us_avg", "us", us(length.mean())),
             ("p50 us", "duration_us_p50", "us", us(length.median())),

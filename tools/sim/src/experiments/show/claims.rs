@@ -1,7 +1,6 @@
 //! Statements about the model's own figures, as text and as JSON: the statement, the figure, its bound, the
 //! verdict.
 
-use super::verdict;
 use crate::experiments::{Bound, Modelled, Shown};
 use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
@@ -18,20 +17,28 @@ pub(super) fn bound(it: &Shown) -> String {
     }
 }
 
+/// By which factor a one-sided bound is kept, as text; words have no such figure.
+pub(super) fn factor(it: &Shown) -> String {
+    let claim = it.claim.as_ref().filter(|claim| !claim.words);
+    let factor = claim.and_then(|claim| claim.bound.factor(it.model));
+    factor.map_or(String::new(), |it| format!("{}x", short(it)))
+}
+
 /// The verdict in a word; nothing where nothing was said.
 pub(super) fn said(it: &Shown) -> &'static str {
-    it.claim.as_ref().map_or("", |_| verdict(it.holds()))
+    it.claim.as_ref().map_or("", |_| it.verdict().name())
 }
 
 /// All of them as a table; empty if there are none.
 pub(super) fn text(modelled: &Modelled) -> String {
-    let mut table = Table::new(&["", "", "model", "bound", "", ""], 2);
+    let mut table = Table::new(&["", "", "model", "bound", "kept by", "", ""], 2);
     for it in modelled.shown() {
         table.row([
             it.case.clone(),
             it.metric.to_owned(),
             format!("{} {}", short(it.model), it.unit),
             bound(it),
+            factor(it),
             said(it).into(),
             it.basis.name().into(),
         ]);
@@ -62,6 +69,7 @@ pub(super) fn json(all: &[Shown]) -> serde_json::Value {
         serde_json::json!({
             "says": claim.says, "case": it.case, "metric": it.metric, "unit": it.unit,
             "model": it.model, "at_least": least, "at_most": most, "met": it.holds(),
+            "verdict": it.verdict().name(), "words": claim.words, "kept_by": claim.bound.factor(it.model),
             "basis": it.basis.name(),
         })
     });

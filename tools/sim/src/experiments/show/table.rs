@@ -5,21 +5,22 @@
 
 use serde_json::{Value, json};
 
-use super::{MISSED, claims, verdict};
+use super::claims;
 #[cfg(test)]
 use crate::experiments::Modelled;
 use crate::experiments::sources::{Missed, Places};
-use crate::experiments::{Basis, Outcome, Source};
+use crate::experiments::{Basis, Outcome, Source, Verdict};
 use quiescent_report::text::number::short;
 
 /// What of an experiment is judged by a publication. Figures that were published without a source that
 /// could be found are in it; claims of this project's own are not.
 fn judged(places: &Places, name: &str, outcome: &Outcome) -> Vec<Value> {
-    let entry = |case: &str, (metric, unit), published, model, verdict: &str, basis: Basis| {
+    let entry = |case: &str, (metric, unit), published, model, verdict: Verdict, basis: Basis| {
         let found = places.of(name, metric, case);
-        let why = || places.missed(name, metric, case);
+        let why = places.missed(name, metric, case).map(Missed::says);
         let missed = match verdict {
-            MISSED => why().map_or("no reason is known".into(), Missed::says),
+            Verdict::Missed => why.unwrap_or("no reason is known".into()),
+            Verdict::Part => why.unwrap_or_default(),
             _ => String::new(),
         };
         json!({
@@ -28,20 +29,33 @@ fn judged(places: &Places, name: &str, outcome: &Outcome) -> Vec<Value> {
             "says": found.map(|it| &it.says),
             "case": case, "metric": metric, "published": format!("{published} {unit}"),
             "model": format!("{} {unit}", short(model)),
-            "verdict": verdict, "basis": basis.name(), "missing_or_wrong": missed,
+            "verdict": verdict.name(), "basis": basis.name(), "missing_or_wrong": missed,
         })
     };
     let published = outcome.comparisons.iter();
     let published = published.filter(|it| it.source == Source::Published);
     let figures = published.map(|it| {
-        let (named, verdict) = ((it.metric, it.unit), verdict(it.holds()));
+        let (named, verdict) = ((it.metric, it.unit), it.verdict());
         entry(&it.case, named, short(it.real), it.model, verdict, it.basis)
     });
     let claimed = outcome.shown.iter().filter(|it| it.claim.is_some());
     let claimed = claimed.filter(|it| places.of(name, it.metric, &it.case).is_some());
     let statements = claimed.map(|it| {
-        let (named, said) = ((it.metric, it.unit), claims::said(it));
-        entry(&it.case, named, claims::bound(it), it.model, said, it.basis)
+        let (named, verdict) = ((it.metric, it.unit), it.verdict());
+        let mut line = entry(
+            &it.case,
+            named,
+            claims::bound(it),
+            it.model,
+            verdict,
+            it.basis,
+        );
+        line["kept_by"] = claims::factor(it).into();
+        let facts = it.claim.as_ref().and_then(|it| it.contradicted);
+        if let (Verdict::Contradicted, Some(facts)) = (verdict, facts) {
+            line["missing_or_wrong"] = facts.into();
+        }
+        line
     });
     figures.chain(statements).collect()
 }
@@ -63,7 +77,15 @@ fn line(part: &str, it: &Value, again: bool) -> String {
         true => of("case").to_owned(),
         false => format!("{part} {}", of("case")),
     };
-    let rest = ["published", "model", "verdict", "basis", "missing_or_wrong"].map(of);
+    let rest = [
+        "published",
+        "model",
+        "kept_by",
+        "verdict",
+        "basis",
+        "missing_or_wrong",
+    ]
+    .map(of);
     format!(
         "| {from} | {says} | {case}: {metric} | {} |\n",
         rest.join(" | ")
@@ -75,8 +97,8 @@ fn line(part: &str, it: &Value, again: bool) -> String {
 pub fn table(modelled: &Modelled) -> String {
     let places = Places::read();
     let mut text = String::from(
-        "| source: place | sentence | figure | published | model | verdict | basis | missing or wrong |\n\
-         |---|---|---|---|---|---|---|---|\n",
+        "| source: place | sentence | figure | published | model | kept by | verdict | basis | missing or \
+         wrong |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for part in modelled.parts() {
         let (mut last, mut reason) = (None, json!(""));
@@ -151,11 +173,11 @@ mod tests {
         let lines: Vec<&str> = text.lines().skip(2).collect();
         assert!(lines[0].contains("early-report-v3: test (2)"), "{text}");
         assert!(
-            lines[0].ends_with("| 24.0 s | 24.5 s | fitted | fitted |  |"),
+            lines[0].ends_with("| 24.0 s | 24.5 s |  | fitted | fitted |  |"),
             "{text}"
         );
         assert!(
-            lines[1].ends_with("| 24.0 s | 24.5 s | met | assumed |  |"),
+            lines[1].ends_with("| 24.0 s | 24.5 s |  | met | assumed |  |"),
             "{text}"
         );
         assert!(lines[2].starts_with("| none found |"), "{text}");

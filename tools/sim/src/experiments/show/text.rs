@@ -4,8 +4,8 @@
 use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
 
-use super::{claims, listings, verdict};
-use crate::experiments::{Basis, Comparison, Modelled, Outcome, Part};
+use super::{claims, listings};
+use crate::experiments::{Comparison, Modelled, Outcome, Part};
 
 /// Rows with more comparisons than this are one line of text.
 const MANY: usize = 9;
@@ -48,18 +48,16 @@ fn line(it: &Comparison) -> Vec<String> {
         format!("{} {}", short(it.model), it.unit),
         format!("{:.3}", it.ratio()),
         format!("{} %", short(100.0 * it.allowed)),
-        verdict(it.holds()).into(),
+        it.verdict().name().into(),
         it.basis.name().into(),
     ]
 }
 
 fn summary(name: &str, outcome: &Outcome) -> Vec<String> {
     let off = |it: &Comparison| (it.ratio() - 1.0).abs();
-    let predicted = outcome
-        .comparisons
-        .iter()
-        .filter(|it| it.basis != Basis::Fitted);
-    let mut all: Vec<&Comparison> = predicted.collect();
+    let all = || outcome.comparisons.iter();
+    let judged = all().any(|it| it.basis.is_judged());
+    let mut all: Vec<&Comparison> = all().filter(|it| it.basis.is_judged() == judged).collect();
     all.sort_by(|a, b| off(a).total_cmp(&off(b)));
     let median = all[all.len() / 2];
     let worst = all[all.len() - 1];
@@ -69,7 +67,7 @@ fn summary(name: &str, outcome: &Outcome) -> Vec<String> {
         format!("{} {}", short(worst.model), worst.unit),
         format!("{:.3} (median {:.5})", worst.ratio(), median.ratio()),
         format!("{} %", short(100.0 * worst.allowed)),
-        verdict(worst.holds()).into(),
+        worst.verdict().name().into(),
         worst.basis.name().into(),
     ]
 }

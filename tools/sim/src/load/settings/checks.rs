@@ -174,6 +174,20 @@ pub fn warnings(options: &Options) -> Vec<String> {
     if !options.nohz && options.idle_rule != default.idle_rule {
         warn("fast_no_hz does nothing: with nohz=0 no tick stops");
     }
+    if options.none_offloaded && !options.nohz_full.is_empty() {
+        warn(
+            "rcu_nocbs=none with nohz_full: a kernel offloads callbacks of CPUs of nohz_full always; here \
+             they stay, and keep the tick on",
+        );
+    }
+    let hz = u64::from(options.hz);
+    if [options.first_fqs, options.next_fqs]
+        .iter()
+        .flatten()
+        .any(|&it| it > hz)
+    {
+        warn("jiffies_till_first_fqs and jiffies_till_next_fqs are limited to HZ, as in a kernel");
+    }
     if options.patience_ms > 0 && options.nohz_full.is_empty() {
         warn(
             "nohz_full_patience_delay does nothing: it is about CPUs of nohz_full, and there are none",

@@ -247,6 +247,7 @@ pub static SETTINGS: &[Setting] = table! {
         "default (neither), offload (rcu_nocbs=all), lazy (and rcu_lazy=1), or `mixed` (whatever these two \
         say)",
         |it, text| {
+            it.none_offloaded = false;
             (it.nocbs, it.lazy) = match text {
                 "default" => (Vec::new(), false),
                 "offload" => ((0..it.cpus).collect(), false),
@@ -261,17 +262,26 @@ pub static SETTINGS: &[Setting] = table! {
             (_, true, true) => "lazy".into(),
             _ => "mixed".into(),
         });
-    own "rcu_nocbs" (nocbs, "a list of CPUs of the machine such as 0-3,8, or `all` or `none`",
-            |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nocbs, it.cpus));
     own "nohz_full" (nohz_full,
             "a list of CPUs of the machine such as 1-7, or `none`; one at least is left out, to keep the \
              time",
             |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nohz_full, it.cpus));
+    own "rcu_nocbs" (nocbs, "a list of CPUs of the machine such as 0-3,8, or `all`, `none`, or `default` (those \
+            of nohz_full)",
+            |it, text| {
+                let them = if text == "default" { Vec::new() } else { cpu_list(text, it.cpus)? };
+                it.none_offloaded = text == NONE && !it.nohz_full.is_empty();
+                them
+            }, |it| match it.nocbs.is_empty() && !it.nohz_full.is_empty() && !it.none_offloaded {
+                true => "default".into(),
+                false => cpu_list_text(&it.nocbs, it.cpus),
+            });
     any "rcu_nocb_default_all" ("all callbacks are offloaded where neither rcu_nocbs nor nohz_full names \
         CPUs (a build option)",
         "1, or 0 (what rcu_nocbs says)",
         |it, text| {
             if switch(text)? && it.nocbs.is_empty() && it.nohz_full.is_empty() {
+                it.none_offloaded = false;
                 it.nocbs = (0..it.cpus).collect();
             }
             Some(())

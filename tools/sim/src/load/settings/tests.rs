@@ -111,6 +111,7 @@ fn no_field_is_forgotten() {
         wake_latch: _,
         accelerate_only_new: _,
         nocbs: _,
+        none_offloaded: _,
         nohz_full: _,
         patience_ms: _,
         lazy: _,

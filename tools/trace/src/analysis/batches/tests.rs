@@ -57,6 +57,42 @@ fn what_runs_in_the_threads_of_a_cpu_is_theirs() {
     assert_eq!(cases, ["rcuc/1", "softirq CPU 2", "softirq CPU 3", "(all)"]);
 }
 
+/// The thirteen starts that were published of a phone; ends were not recorded.
+const STARTS: &str = "\
+    rcuop/2-33 [002] d..1 10498.892424: rcu_batch_start: rcu_preempt CBs=32 bl=10
+    rcuop/3-40 [003] d..1 10498.892637: rcu_batch_start: rcu_preempt CBs=10 bl=10
+    rcuop/1-26 [001] d..1 10498.900003: rcu_batch_start: rcu_preempt CBs=18 bl=10
+    rcuop/0-15 [000] d..1 10498.900056: rcu_batch_start: rcu_preempt CBs=10 bl=10
+    rcuop/2-33 [002] d..1 10498.900083: rcu_batch_start: rcu_preempt CBs=10 bl=10
+    rcuop/3-40 [003] d..1 10498.900177: rcu_batch_start: rcu_preempt CBs=18 bl=10
+    rcuop/0-15 [000] d..1 10498.908245: rcu_batch_start: rcu_preempt CBs=10 bl=10
+    rcuop/1-26 [002] d..1 10498.908385: rcu_batch_start: rcu_preempt CBs=17 bl=10
+    rcuop/2-33 [000] d..1 10498.908493: rcu_batch_start: rcu_preempt CBs=11 bl=10
+    rcuop/3-40 [003] d..1 10498.908536: rcu_batch_start: rcu_preempt CBs=25 bl=10
+    rcuop/0-15 [000] d..1 10498.916187: rcu_batch_start: rcu_preempt CBs=6 bl=10
+    rcuop/1-26 [002] d..1 10498.916369: rcu_batch_start: rcu_preempt CBs=17 bl=10
+    rcuop/3-40 [003] d..1 10498.916574: rcu_batch_start: rcu_preempt CBs=29 bl=10";
+
+#[test]
+fn starts_without_ends_count_in_the_spacing_and_in_what_was_ready() {
+    let found = run(Kind::Batches, STARTS);
+    let figure = |case, metric| found.tables[0].figure(case, metric);
+    assert_eq!(found.tables[0].rows.len(), 5, "four threads, and all");
+    let apart = figure("rcuop/3", "spacing_ms_p50").unwrap();
+    assert!((apart - 8.038).abs() < 0.001, "{apart}");
+    assert_eq!(figure("rcuop/2", "batch_ready_max"), Some(32.0));
+    assert_eq!(figure("(all)", "batch_ready_max"), Some(32.0));
+    let ready = figure("(all)", "batch_ready_avg").unwrap();
+    assert!((ready - 213.0 / 13.0).abs() < 0.001, "{ready}");
+    assert_eq!(figure("(all)", "batches"), Some(0.0));
+    assert_eq!(figure("rcuop/0", "duration_us_max"), None);
+    assert!(
+        found.notes[0].starts_with("13 batches have no start or no end"),
+        "{:?}",
+        found.notes
+    );
+}
+
 #[test]
 fn the_sums_need_no_room() {
     let mut batches = Batches::default();

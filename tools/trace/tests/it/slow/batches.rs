@@ -3,7 +3,7 @@
 use super::{Case, TASKS, Table, What, cases, config, least, mean, most, ms, percentile};
 use proptest::prelude::*;
 use quiescent_trace::Kind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn invoker(case: &Case, i: usize) -> String {
     let entry = case.entries[i];
@@ -13,18 +13,14 @@ fn invoker(case: &Case, i: usize) -> String {
     }
 }
 
-/// The list's length at the start of the batch that ends here, and where that is: the invoker's last event
-/// about batches.
-fn start(case: &Case, end: usize) -> Option<(usize, u32)> {
+/// Where the batch starts that ends here: the invoker's last event about batches.
+fn start(case: &Case, end: usize) -> Option<usize> {
     let last = (0..end).rev().find(|i| {
         let of = case.entries[*i].what;
         let about = matches!(of, What::BatchStart { .. } | What::BatchEnd { .. });
         about && invoker(case, *i) == invoker(case, end)
     })?;
-    match case.entries[last].what {
-        What::BatchStart { ready } => Some((last, ready)),
-        _ => None,
-    }
+    matches!(case.entries[last].what, What::BatchStart { .. }).then_some(last)
 }
 
 #[derive(Default)]
@@ -45,15 +41,15 @@ fn sums(case: &Case, of: Option<&str>) -> Sums {
         }
         let time = |i: usize| case.entries[i].time_us;
         match case.entries[i].what {
-            What::BatchStart { .. } => {
+            What::BatchStart { ready } => {
+                sums.ready.push(ready.into());
                 if let Some(before) = before.replace(time(i)).filter(|_| of.is_some()) {
                     sums.spacings.push(time(i) - before);
                 }
             }
             What::BatchEnd { invoked } => {
-                let begun = start(case, i).filter(|(begun, _)| case.inside(*begun));
-                if let Some((begun, ready)) = begun {
-                    sums.ready.push(ready.into());
+                let begun = start(case, i).filter(|begun| case.inside(*begun));
+                if let Some(begun) = begun {
                     sums.invoked.push(invoked.into());
                     sums.durations.push(time(i) - time(begun));
                 }
@@ -67,12 +63,24 @@ fn sums(case: &Case, of: Option<&str>) -> Sums {
 /// Starts without an end and ends without a start, by the events of the window.
 fn torn(case: &Case) -> usize {
     let inside = case.places().filter(|i| case.inside(*i));
+    let last: BTreeMap<String, usize> = case
+        .places()
+        .filter(|i| {
+            let of = case.entries[*i].what;
+            matches!(of, What::BatchStart { .. } | What::BatchEnd { .. })
+        })
+        .map(|i| (invoker(case, i), i))
+        .collect();
+    let runs = last
+        .into_values()
+        .filter(|i| case.inside(*i) && matches!(case.entries[*i].what, What::BatchStart { .. }));
+    let runs = runs.count();
     let torn = inside.filter(|i| match case.entries[*i].what {
         What::BatchStart { .. } => start(case, *i).is_some(),
         What::BatchEnd { .. } => start(case, *i).is_none(),
         _ => false,
     });
-    torn.count()
+    runs + torn.count()
 }
 
 fn slow(case: &Case, _: (u64, u64)) -> Table {
@@ -86,10 +94,11 @@ fn slow(case: &Case, _: (u64, u64)) -> Table {
         if of.ready.is_empty() && row != "(all)" {
             continue;
         }
-        table.put(row, "batches", Some(of.ready.len() as f64));
+        table.put(row, "batches", Some(of.invoked.len() as f64));
         table.put(row, "invoked", Some(of.invoked.iter().sum::<u64>() as f64));
         table.put(row, "batch_invoked_avg", mean(&of.invoked));
         table.put(row, "batch_invoked_max", most(&of.invoked));
+        table.put(row, "batch_ready_avg", mean(&of.ready));
         table.put(row, "batch_ready_max", most(&of.ready));
         table.put(row, "duration_us_avg", mean(&of.durations));
         table.put(row, "duration_us_p50", percentile(&of.durations, 50));
