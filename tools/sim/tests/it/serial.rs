@@ -21,7 +21,9 @@ fn ticks(text: &str) -> Vec<Vec<(u32, bool)>> {
             line.contains("hrtimer_expire_entry"),
         ))
     };
-    let lines: Vec<_> = text.lines().filter_map(of).collect();
+    // These are between a tick and what its handler does next.
+    let lines = text.lines().filter(|it| !it.contains("rcu_utilization"));
+    let lines: Vec<_> = lines.filter_map(of).collect();
     let mut all: BTreeMap<u64, Vec<(u32, bool)>> = BTreeMap::new();
     for pair in lines.windows(2).filter(|it| it[0].2) {
         let ((cpu, jiffy, _), next) = (pair[0], pair[1]);
