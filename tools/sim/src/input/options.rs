@@ -81,6 +81,9 @@ described! {
         /// Do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the
         /// shared traces.
         pub smp: Smp = Smp::Parallel,
+        /// By so many millionths of a delay an emulator's clocks go off early (smp=serial), because their
+        /// frequency was measured wrong; a trace's is read off it.
+        pub clock_early_ppm: i64 = 0,
         /// An idle CPU's tick stops at each idle entry, or when one more tick has arrived.
         pub idle_loop: IdleLoop = IdleLoop::Classic,
         /// An idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ).

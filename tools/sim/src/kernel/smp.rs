@@ -9,8 +9,9 @@
 //! An emulator of serial CPUs executes one of them up to the machine's next event. So a CPU that sets its
 //! clock to an earlier time than all others makes it look again, and the others have their turns: in a
 //! tick's handler before its soft interrupts, and when a CPU leaves the idle loop and starts its tick. Clocks
-//! that are set for the same tick differ by a rounding, a matter of chance: so the first CPU to set its clock
-//! hands over, the second one in half of the cases, the third in a third. Each clock that goes off makes the
+//! that are set for the same tick differ by less than a cycle, a matter of chance: so the first CPU to set its
+//! clock hands over, the second one in half of the cases, the third in a third. Where the clocks' frequency is
+//! wrong (`clock_early_ppm`) a clock that is set later for the same tick is less early, too. Each clock that goes off makes the
 //! emulator look again before a handler has begun; so the handlers begin with the CPU after that whose clock
 //! is the last but one. A grace period's scan finds a CPU that has handed over in its handler.
 //!
@@ -27,10 +28,7 @@ use crate::kernel::event::Event;
 use crate::kernel::state::Machine;
 
 /// A clock counts whole cycles, of so many picoseconds.
-const CYCLE_PS: u64 = 16_000;
-
-/// Its frequency was measured too low by so many millionths: the longer the delay, the earlier it goes off.
-const SLOW_PPM: u64 = 25;
+pub(crate) const CYCLE_PS: u64 = 16_000;
 
 impl Machine {
     /// An interrupt is due on `cpu`, or something is ready to run there.
@@ -101,8 +99,8 @@ impl Machine {
             return;
         }
         let away = self.begins(self.jiffy_now() + 1) - self.now;
-        let early = away * SLOW_PPM / 1000 + self.chance.below(CYCLE_PS);
-        self.cores[cpu as usize].rounding = u64::MAX - early;
+        let wrong = away as i64 * self.options.clock_early_ppm / 1000;
+        self.cores[cpu as usize].late_ps = -wrong - self.chance.below(CYCLE_PS) as i64;
         let tick = self.tick_of(cpu);
         let alarm = self.next_alarm(|it| it == cpu).map(|at| (at, 0));
         let Some(own) = tick.into_iter().chain(alarm).min() else {
@@ -116,16 +114,16 @@ impl Machine {
         self.cores[cpu as usize].hands_over = first && !before.any(|it| set(it.1));
     }
 
-    /// When the CPU has its next tick, or the clock goes off that it has set for timers, and the rounding.
-    fn tick_of(&self, cpu: CpuId) -> Option<(u64, u64)> {
+    /// When the CPU has its next tick, or the clock goes off that it has set for timers, and how late that is.
+    fn tick_of(&self, cpu: CpuId) -> Option<(u64, i64)> {
         let jiffy = self.wheel.next_clock(self.jiffy_now() + 1, cpu)?;
-        Some((self.begins(jiffy), self.cores[cpu as usize].rounding))
+        Some((self.begins(jiffy), self.cores[cpu as usize].late_ps))
     }
 
     /// Clocks of these CPUs go off at the same instant. Which one takes its interrupt first?
     pub(crate) fn go_off(&mut self, due: &BTreeSet<CpuId>) {
         let mut due: Vec<CpuId> = due.iter().copied().collect();
-        due.sort_by_key(|&it| self.cores[it as usize].rounding);
+        due.sort_by_key(|&it| self.cores[it as usize].late_ps);
         if let [.., before, _] = due[..]
             && self.executing.is_none()
         {

@@ -5,6 +5,7 @@
 //! | `jiffies_till_first_fqs`, `…next_fqs` | the jiffies that the thread waits | `classic-d-nocb-j8…`: 8, 8 |
 //! | `early_qs` | the thread reports a CPU itself between start and first wait | `…-early`: init |
 //! | `smp` | ticks of two CPUs in one jiffy: at once, or one after the other | `classic-b-nocb…`: serial |
+//! | `clock_early_ppm` | which of two CPUs begins a tick (`early`), where they execute one at a time | |
 //! | `idle_loop` | ticks of CPUs whose task has just gone to sleep (`retained`) | `b-nocb…`: retain |
 //!
 //! "The thread" is the grace-period thread. Its wait is the jiffy in which its timer fires, less the one in
@@ -22,6 +23,7 @@
 //!
 //! **Not inferred**: everything else that [`settings`](crate::settings) has.
 
+mod early;
 mod retained;
 
 use std::collections::BTreeMap;
@@ -30,6 +32,7 @@ use quiescent_kernel::EarlyQs;
 use quiescent_trace::{Event, Record, Recorded, Role, role};
 
 use crate::input::options::{IdleLoop, Options, Smp};
+use early::Early;
 use retained::Retained;
 
 /// The least number of waits.
@@ -61,6 +64,8 @@ pub struct Inferred {
     pub early_qs: Option<EarlyQs>,
     /// Whether CPUs execute at the same time.
     pub smp: Option<Smp>,
+    /// How early clocks go off.
+    pub clock_early_ppm: Option<i64>,
     /// When an idle CPU's tick stops.
     pub idle_loop: Option<IdleLoop>,
 }
@@ -73,6 +78,7 @@ impl Inferred {
             (self.next_fqs.is_some(), "jiffies_till_next_fqs"),
             (self.early_qs.is_some(), "early_qs"),
             (self.smp.is_some(), "smp"),
+            (self.clock_early_ppm.is_some(), "clock_early_ppm"),
             (self.idle_loop.is_some(), "idle_loop"),
         ];
         all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
@@ -85,6 +91,7 @@ impl Inferred {
             next_fqs: self.next_fqs.or(base.next_fqs),
             early_qs: self.early_qs.unwrap_or(base.early_qs),
             smp: self.smp.unwrap_or(base.smp),
+            clock_early_ppm: self.clock_early_ppm.unwrap_or(base.clock_early_ppm),
             idle_loop: self.idle_loop.unwrap_or(base.idle_loop),
             ..base
         }
@@ -154,6 +161,7 @@ pub struct FollowTimer {
     /// The trace has reports.
     reports: bool,
     overlaps: Overlaps,
+    clocks: Early,
     retained: Retained,
 }
 
@@ -161,6 +169,7 @@ impl FollowTimer {
     /// The next record of the trace, and its event.
     pub fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
         self.overlaps.see(record, event);
+        self.clocks.see(record, event);
         self.retained.see(record, event);
         match *event {
             Event::GracePeriod { what, .. } => self.edge(record, what),
@@ -224,6 +233,10 @@ impl FollowTimer {
             first_fqs: of(true),
             next_fqs: of(false),
             early_qs: early,
+            clock_early_ppm: match self.overlaps.smp() {
+                Some(Smp::Serial) => self.clocks.finish(recorded.hz),
+                _ => None,
+            },
             smp: self.overlaps.smp(),
             idle_loop: self.retained.finish(recorded),
         }

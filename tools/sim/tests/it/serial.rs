@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quiescent_sim::whatif::{self, doings::Awaited};
-use quiescent_sim::{Arrivals, Churn, IdleLoop, Machine, Options, Smp};
+use quiescent_sim::{IdleLoop, Machine, Options, Smp};
 use quiescent_trace::{Options as Known, open};
 
 use crate::common::MS;
@@ -21,7 +21,9 @@ fn ticks(text: &str) -> Vec<Vec<(u32, bool)>> {
             line.contains("hrtimer_expire_entry"),
         ))
     };
-    let lines: Vec<_> = text.lines().filter_map(of).collect();
+    // These are between a tick and what its handler does next.
+    let lines = text.lines().filter(|it| !it.contains("rcu_utilization"));
+    let lines: Vec<_> = lines.filter_map(of).collect();
     let mut all: BTreeMap<u64, Vec<(u32, bool)>> = BTreeMap::new();
     for pair in lines.windows(2).filter(|it| it[0].2) {
         let ((cpu, jiffy, _), next) = (pair[0], pair[1]);
@@ -31,23 +33,14 @@ fn ticks(text: &str) -> Vec<Vec<(u32, bool)>> {
     all.into_values().collect()
 }
 
-/// CPUs with callbacks, whose ticks run although they idle.
+/// CPUs whose ticks never stop, and nothing else.
 fn ticking() -> String {
     let mut machine = Machine::new(Options {
         smp: Smp::Serial,
-        idle_loop: IdleLoop::Retain,
+        nohz: false,
         ..Options::kernel_6_12(4, 250)
     });
-    machine.func("f");
     machine.keep_trace();
-    for cpu in 0..4 {
-        let at = |n: u64| (13 * n + 3 * u64::from(cpu)) * MS + MS / 2;
-        let arrivals = (0..400).map(|n| Arrivals {
-            at: at(n),
-            calls: vec![(0, false, true)],
-        });
-        machine.spawn("queues", cpu, 0, Churn::new(arrivals.collect()));
-    }
     machine.run(5_000 * MS);
     let mut text = Vec::new();
     machine.write_trace(&mut text).expect("memory");
@@ -117,4 +110,36 @@ fn a_stock_kernel_s_waits_in_an_emulator_are_those_of_its_recording() {
         ..machine
     });
     assert!(parallel < 0.75 * recorded, "{recorded} {parallel}");
+}
+
+/// Ticks of two CPUs, 4 ms apart; CPU 1 has set its clock again before each, and begins so many of a hundred.
+fn begins(share: u64) -> String {
+    let mut text = String::new();
+    let mut line = |us: u64, cpu: u32, function: &str| {
+        let at = us as f64 / 1e6;
+        text += &format!(
+            "<idle>-0 [00{cpu}] d.h1. {at:.6}: hrtimer_expire_entry: hrtimer=ff function={function} now=0\n"
+        );
+    };
+    for jiffy in 1..400 {
+        let tick = 4000 * jiffy;
+        line(tick - 1500, 1, "hrtimer_wakeup");
+        let first = u32::from(jiffy % 100 < share);
+        line(tick + 1, first, "tick_nohz_handler");
+        line(tick + 4, 1 - first, "tick_nohz_handler");
+    }
+    text
+}
+
+#[test]
+fn how_early_clocks_are_is_read_off_who_begins_a_tick() {
+    let known = Known {
+        hz: Some(250),
+        ..Known::default()
+    };
+    for (share, least, most) in [(50, -1, 1), (94, 9, 13), (98, 25, 40), (30, -3, -1)] {
+        let trace = whatif::read("text", begins(share).as_bytes(), known).unwrap();
+        let ppm = trace.inferred.clock_early_ppm.expect("ticks enough");
+        assert!((least..=most).contains(&ppm), "{share} %: {ppm}");
+    }
 }

@@ -206,6 +206,11 @@ pub fn warnings(options: &Options) -> Vec<String> {
         ));
     }
     let mut warn = |text: &str| said.push(text.to_owned());
+    if options.clock_early_ppm != 0 && options.smp == Smp::Parallel {
+        warn(
+            "clock_early_ppm does nothing with smp=parallel: CPUs take their ticks at the same time",
+        );
+    }
     if options.costs.ipi != default.costs.ipi && options.smp == Smp::Serial {
         warn(
             "cost.ipi_ns does nothing with smp=serial: an interrupt is taken when the executing CPU halts",
