@@ -364,8 +364,8 @@ impl Answer {
         let all = |those: &[&str]| keys.iter().all(|it| those.contains(it));
         let why = match waits + barriers {
             0 if all(&OF_WAITERS) => format!(
-                "in this trace callbacks, not waiters, request grace periods ({callbacks} callbacks, no wait), \
-                 and the setting is for waiters"
+                "in this trace callbacks, not waiters, request grace periods ({callbacks} callbacks, no \
+                 wait), and the setting is for waiters"
             ),
             _ if callbacks == 0 && all(&OF_CALLBACKS) => {
                 format!(

@@ -36,8 +36,8 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
             .map(|it| format!("--as {it}=…"))
             .collect();
         all.push(format!(
-            "other machines fit this trace within 15 % too ({}); `range` has the change on all of them; give {} \
-             if you know",
+            "other machines fit this trace within 15 % too ({}); `range` has the change on all of them; give \
+             {} if you know",
             answer.fitted.join(", "),
             give.join(" and ")
         ));
@@ -61,8 +61,8 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     all
 }
 
-const AGAIN: &str = "threads wait longer than in the trace, and the run takes longer than it; what others did in \
-                     the window is fed to them again";
+const AGAIN: &str = "threads wait longer than in the trace, and the run takes longer than it; what others did \
+                     in the window is fed to them again";
 
 fn names<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<&'static str> {
     lines.map(|it| it.metric).collect()
@@ -73,8 +73,8 @@ fn lacks_input(answer: &Answer, trace: &Trace) -> String {
     let window = trace.recorded.window;
     let [from, to] = [window.start_ns, window.end_ns].map(|it| it as f64 / 1e9);
     format!(
-        "the input ends {:.1} s before the run does ({:.1} s): rates of what does not wait are too low; give a \
-         smaller part of the trace, of {from:.6} to {to:.6}, with --from and --to",
+        "the input ends {:.1} s before the run does ({:.1} s): rates of what does not wait are too low; give \
+         a smaller part of the trace, of {from:.6} to {to:.6}, with --from and --to",
         answer.lacks, answer.took[1]
     )
 }
