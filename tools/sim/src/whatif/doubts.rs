@@ -61,8 +61,8 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     all
 }
 
-const AGAIN: &str = "threads wait longer than in the trace, and the run takes longer than it; what others did \
-                     in the window is fed to them again";
+const AGAIN: &str = "threads wait longer than in the trace, and the run takes longer than it; what others \
+                     did in the window is fed to them again";
 
 fn names<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<&'static str> {
     lines.map(|it| it.metric).collect()
