@@ -133,7 +133,7 @@ fn main() {
     let mut without = 0;
     for (n, (name, it)) in all.iter().enumerate() {
         println!("{n} {name}");
-        if it.answer.ran_out.is_some() {
+        if it.answer.lacks > 0.0 {
             without += 1;
             println!("  no figure: a thread ran out of trace");
         } else {

@@ -162,6 +162,7 @@ impl Task {
             (State::Awake, _) => 'R',
             (State::Over, _) => 'X',
             (State::Sleeping, Kind::GpThread) => 'I',
+            (State::Sleeping, _) if self.waits.is_some() => 'D',
             (State::Sleeping, _) => 'S',
         }
     }

@@ -6,6 +6,7 @@
 //! | `early_qs` | the thread reports a CPU itself between start and first wait | `…-early`: init |
 //! | `smp` | ticks of two CPUs in one jiffy: at once, or one after the other | `classic-b-nocb…`: serial |
 //! | `clock_early_ppm` | which of two CPUs begins a tick (`early`), where they execute one at a time | |
+//! | `rcu_normal_wake_from_gp` | waits with or without a callback of their own | `s-sync-classic-8`: 0 |
 //! | `idle_loop` | ticks of CPUs whose task has just gone to sleep (`retained`) | `b-nocb…`: retain |
 //!
 //! "The thread" is the grace-period thread. Its wait is the jiffy in which its timer fires, less the one in
@@ -31,6 +32,7 @@ use std::collections::BTreeMap;
 use quiescent_kernel::EarlyQs;
 use quiescent_trace::{Event, Record, Recorded, Role, role};
 
+use super::doings::{Awaited, Doings};
 use crate::input::options::{IdleLoop, Options, Smp};
 use early::Early;
 use retained::Retained;
@@ -68,6 +70,8 @@ pub struct Inferred {
     pub clock_early_ppm: Option<i64>,
     /// When an idle CPU's tick stops.
     pub idle_loop: Option<IdleLoop>,
+    /// Who wakes those that wait for a grace period: the grace-period thread, or a callback.
+    pub wake_from_gp: Option<bool>,
 }
 
 impl Inferred {
@@ -80,6 +84,7 @@ impl Inferred {
             (self.smp.is_some(), "smp"),
             (self.clock_early_ppm.is_some(), "clock_early_ppm"),
             (self.idle_loop.is_some(), "idle_loop"),
+            (self.wake_from_gp.is_some(), "rcu_normal_wake_from_gp"),
         ];
         all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
@@ -93,6 +98,7 @@ impl Inferred {
             smp: self.smp.unwrap_or(base.smp),
             clock_early_ppm: self.clock_early_ppm.unwrap_or(base.clock_early_ppm),
             idle_loop: self.idle_loop.unwrap_or(base.idle_loop),
+            wake_from_gp: self.wake_from_gp.unwrap_or(base.wake_from_gp),
             ..base
         }
     }
@@ -215,7 +221,14 @@ impl FollowTimer {
     }
 
     /// What the trace tells.
-    pub fn finish(self, recorded: &Recorded) -> Inferred {
+    pub fn finish(self, recorded: &Recorded, doings: &Doings) -> Inferred {
+        let waits = doings.waits.iter();
+        let waits = waits.filter(|it| it.what == Awaited::GracePeriod).count() as u64;
+        let wake_from_gp = match doings.awakening {
+            0 if waits >= FEW && !recorded.arrivals.is_empty() => Some(true),
+            0..FEW => None,
+            FEW.. => Some(false),
+        };
         let tells = self.reports && self.grace_periods >= FEW;
         let early = tells.then(|| match self.early * 2 > self.grace_periods {
             true => EarlyQs::Init,
@@ -239,6 +252,7 @@ impl FollowTimer {
             },
             smp: self.overlaps.smp(),
             idle_loop: self.retained.finish(recorded),
+            wake_from_gp,
         }
     }
 }
