@@ -6,5 +6,6 @@ mod fields;
 mod figures;
 mod forms;
 mod perfetto;
+mod probes;
 mod slow;
 mod text;
