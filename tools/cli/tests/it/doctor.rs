@@ -42,6 +42,7 @@ fn nonsense_is_refused_with_a_remedy() {
     nonsense(&[
         (&["doctor", "--root"], "--root"),
         (&["doctor", "here"], "--help"),
+        (&["doctor", "--clean", "--root", "/"], "cannot be used with"),
     ]);
     let empty = tempfile::tempdir().unwrap();
     let name = empty.path().display().to_string();
@@ -56,6 +57,22 @@ fn nonsense_is_refused_with_a_remedy() {
             said.contains(why) && said.contains("docs/tools.md"),
             "{said}"
         );
+    }
+}
+
+#[test]
+fn cleaning_says_what_was_removed_or_why_it_cannot() {
+    let output = run(&["doctor", "--clean"]);
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    match output.status.code() {
+        Some(0) => {
+            assert!(out.contains("removed: ") || out.contains("kept") || out.contains("nothing"))
+        }
+        Some(1) => assert!(
+            said.contains("doctor --clean") && said.contains("root"),
+            "{said}"
+        ),
+        code => panic!("{code:?} {out} {said}"),
     }
 }
 

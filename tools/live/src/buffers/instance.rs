@@ -11,6 +11,8 @@
 //!   ignores Ctrl-C and the loss of the terminal, and holds none of our descriptors, so no other process
 //!   waits for it.
 //!
+//! So it is with the probes of an instance, which are in use until its folder is gone.
+//!
 //! The kernel refuses to remove a folder while one of its files is open; both retry for a while.
 
 use crate::buffers::probes::{self, Places, Probe};

@@ -12,6 +12,9 @@
 //! The command ends with the recorder, also when that is killed: the kernel kills it then. What the command
 //! has started itself, and a command with rights of its own (set-user-ID), has to be ended by hand.
 //!
+//! Where the kernel lacks RCU's tracepoints, probes are placed for them (`probes`). The head of the trace
+//! names each, and those that the kernel has refused.
+//!
 //! Lost events are reported: the kernel writes a line at the place, and counts them (`per_cpu/cpuN/stats`).
 
 use crate::buffers::events;

@@ -18,7 +18,9 @@ Examples:
 
 Needs root, and a kernel with tracing (`quiescent doctor` shows it). It records in a tracefs instance of its \
 own, which is always removed at the end;
-other tracing is not changed. Events that this kernel does not have are listed and left out.
+other tracing is not changed. Events that this kernel does not have are listed and left out. For those of \
+RCU it then places probes on
+the kernel's functions, and removes them again; those that the kernel refuses are named.
 Exit codes: 0 recorded; 1 the kernel refuses, or the command failed; 2 usage; 130 stopped by Ctrl-C, SIGTERM \
 or SIGHUP (what was recorded is kept).";
 
