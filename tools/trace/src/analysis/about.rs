@@ -324,8 +324,7 @@ impl About {
         }
         if let Some(line) = summary.headers_at.1 {
             doubts.push(format!(
-                "another trace begins at line {line}, and the time between the two was not recorded: rates \
-                 are too low (give one of them by --from and --to)"
+                "another trace begins at line {line}: what lies between the two was not recorded"
             ));
         }
         doubts.extend(parts(own));

@@ -91,15 +91,15 @@ impl fmt::Display for Error {
             ),
             Error::Order {
                 name,
-                line,
                 count,
                 again: Some(again),
+                ..
             } => write!(
                 f,
-                "{name}: line {line}: another trace begins at line {again}, and {count} records are earlier \
-                 than those before them. Of two recordings give one: `tail -n +{again} FILE | quiescent \
-                 trace -` is the last. Files of single CPUs have to be sorted by time: `{SORT} | \
-                 quiescent trace -`"
+                "{name}: another trace begins at line {again}, and no time between the two was recorded \
+                 ({count} records are earlier than those before them). Of two recordings give one: `tail -n \
+                 +{again} FILE | quiescent trace -` is the last; or give --from and --to. Files of single \
+                 CPUs have to be sorted by time: `{SORT} | quiescent trace -`"
             ),
             Error::Order {
                 name, line, count, ..

@@ -157,6 +157,10 @@ impl Follow {
             (None, None, None) => Bounds::Whole,
             _ => Bounds::Marks,
         };
+        if let (Some(line), Bounds::Whole) = (summary.headers_at.1, by) {
+            // A rate would be over the time between the two.
+            return Err(order(summary, line, self.behind));
+        }
         let window = self.asked(first, last);
         if window.end_ns < window.start_ns {
             return Err(missing(
@@ -191,17 +195,10 @@ impl Follow {
     /// The times of the first and the last record, of a trace whose records are in order, but for a few.
     fn ends(&self, summary: &Summary) -> Result<(u64, u64), Error> {
         let count = summary.backwards.max(self.behind);
-        let again = summary.headers_at.1;
         if let Some(line) = summary.backwards_at
-            && (again.is_some() || !is_few(count, summary))
+            && !is_few(count, summary)
         {
-            let name = summary.name.clone();
-            return Err(Error::Order {
-                name,
-                line,
-                count,
-                again,
-            });
+            return Err(order(summary, line, count));
         }
         let ends = summary.first_ns.zip(summary.last_ns);
         let (first, last) =
@@ -217,6 +214,15 @@ pub(crate) fn is_few(count: u64, summary: &Summary) -> bool {
 
 /// Of so many records one may be out of order.
 const ONE_IN: u64 = 100;
+
+fn order(summary: &Summary, line: u64, count: u64) -> Error {
+    Error::Order {
+        name: summary.name.clone(),
+        line,
+        count,
+        again: summary.headers_at.1,
+    }
+}
 
 fn missing(summary: &Summary, what: &'static str, remedy: &'static str) -> Error {
     Error::Missing {

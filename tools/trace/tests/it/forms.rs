@@ -271,29 +271,35 @@ fn several_traces_in_one_file() {
     let sorted = [header.as_bytes(), &sorted].concat();
     assert!(tables(&sorted, 0) == tables(SCENE.as_bytes(), 0));
 
-    // Two recordings, the later one first; a thousand records of it change nothing.
+    // Two recordings, in either order; thousands of records of one change nothing.
     let later = SCENE.replace(" 100.", " 200.");
     let long: String = (0..5000)
         .map(|n| {
-            format!(
-                "          <idle>-0       [001] d..1.   300.{n:06}: cpu_idle: state=1 cpu_id=1\n"
-            )
+            let time = format!("300.{n:06}");
+            format!("          <idle>-0       [001] d..1.   {time}: cpu_idle: state=1 cpu_id=1\n")
         })
         .collect();
-    for first in [later.clone(), later.clone() + &long] {
-        let error = found(Kind::Wakeups, format!("{first}{SCENE}")).expect_err("is not in order");
+    for [first, second] in [
+        [later.clone(), SCENE.to_owned()],
+        [later.clone() + &long, SCENE.to_owned()],
+        [SCENE.to_owned(), later.clone() + &long],
+    ] {
+        let error = found(Kind::Wakeups, format!("{first}{second}")).expect_err("are two");
         let said = error.to_string();
         let line = first.lines().count() + 1;
         assert!(said.contains(&format!("tail -n +{line} FILE")), "{said}");
     }
-    let about = found(Kind::Wakeups, format!("{SCENE}{later}"))
-        .expect("is in order")
-        .about;
-    assert!(
-        about.doubts[0].starts_with("another trace begins at line 49"),
-        "{:?}",
-        about.doubts
-    );
+    // One of them, by its time.
+    let (from_ns, to_ns) = (Some(200_000_000_000), Some(200_040_350_000));
+    let filter = Filter {
+        from_ns,
+        to_ns,
+        ..Filter::default()
+    };
+    let of_one = found_in(Kind::Idle, format!("{SCENE}{later}"), filter).expect("is one");
+    let alone = found(Kind::Idle, SCENE).expect("is read");
+    let rates = |found: &Findings| found.tables[0].figure("CPU (all)", "idle_entries_per_s");
+    assert_eq!(rates(&of_one), rates(&alone));
 }
 
 #[test]
