@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (&good.replace("= 1", "= -1"), "line 4, column 10", "-1"),
         (
             &format!("kinds = [\"defer\", \"sing\"]\n{good}"),
-            "line 1, column 18",
+            "line 1, column 19",
             "no such way",
         ),
         (

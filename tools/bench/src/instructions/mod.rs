@@ -336,7 +336,10 @@ fn count_all(
         while !control.stopped() {
             match said.recv_timeout(Duration::from_millis(20)) {
                 Ok((counted, count)) => _ = counts.insert(counted, count?),
-                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Timeout) => {
+                    control.progress.advance(0);
+                    continue;
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             control.progress.advance(1);

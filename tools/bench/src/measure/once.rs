@@ -131,7 +131,7 @@ impl Once {
             }
             match answer.recv_timeout(STEP) {
                 Ok(said) => break said.map_err(|why| self.failed(why))?,
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => control.progress.advance(0),
                 Err(why) => return Err(self.failed(why)),
             }
         };

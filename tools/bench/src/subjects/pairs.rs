@@ -46,6 +46,7 @@ pub(crate) fn measure<R>(
                     break 'rounds;
                 }
                 raw[index] = Some(run(index)?);
+                control.progress.advance(0);
             }
         }
         settle(cells, &raw, &mut samples);

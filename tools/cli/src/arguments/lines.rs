@@ -14,7 +14,7 @@ pub fn option() -> Arg {
     option.global(true).help(help)
 }
 
-/// These arguments, with `--json` at the end of the program's own in place of the option; whether it was there.
+/// These arguments, with `--json` behind the program's own in place of the option; whether it was there.
 pub fn replaced(arguments: impl Iterator<Item = OsString>) -> (Vec<OsString>, bool) {
     let mut all: Vec<OsString> = arguments.collect();
     // What follows `--` is not for this program.

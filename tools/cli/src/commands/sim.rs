@@ -234,8 +234,8 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     plan
 }
 
-/// Every variant with every seed, as far as runs were finished. Progress is in slices of virtual time, so that
-/// the first run already tells how long all will take.
+/// Every variant with every seed, as far as runs were finished. Progress is in slices of virtual time, so
+/// that the first run already tells how long all will take.
 fn all(options: &Sim, variants: &[&Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
     let seeds = options.seeds as usize;
     let runs = variants.len() * seeds;

@@ -38,7 +38,10 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     };
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
-    let asked = |file: &Path| asked(options, known, file, Control::new(&stop, &bar), &bar);
+    let asked = |file: &Path| match read(file, known, &stop, &bar)? {
+        Some(trace) => whatif::ask(&trace, &request(options, file), Control::new(&stop, &bar)),
+        None => Ok(None),
+    };
     let (report, text, code) = match (&inputs[..], options.shard) {
         ([file], None) => {
             let Some(answer) = asked(file)? else {
@@ -69,20 +72,6 @@ fn request(options: &Whatif, file: &Path) -> Request {
         set: options.set.clone(),
         repeat: options.repeat,
         seed: options.seed,
-    }
-}
-
-/// The answer for a recording; none if it was stopped.
-fn asked(
-    options: &Whatif,
-    known: Options,
-    file: &Path,
-    control: Control<'_>,
-    bar: &Bar,
-) -> Result<Option<Answer>, Error> {
-    match read(file, known, control.flag(), bar)? {
-        Some(trace) => whatif::ask(&trace, &request(options, file), control),
-        None => Ok(None),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The progress bar: on standard error, on a terminal only, and drawn only when the progress advances, also by
-//! nothing (a thread of its own would disturb the measurement). At most two drawings a second: a session may
-//! be recorded. A part that takes long has an estimate of its rest as soon as there is one.
+//! The progress bar: on standard error, on a terminal only, and drawn only when the progress advances, also
+//! by nothing (a thread of its own would disturb the measurement). At most two drawings a second: a session
+//! may be recorded. A part that takes long has an estimate of its rest as soon as there is one.
 
 use quiescent_report::Progress;
 use quiescent_report::text::shown;

@@ -161,7 +161,11 @@ pub(super) fn stalls(machine: &Machine) -> Vec<Finding> {
         };
         let ms = text.parse::<u64>().ok()? * unit_ms;
         let rule = Rule::of(ABOUT, format!("{name} {text} ({from})"));
-        let said = format!("{what} that is held up is reported after {ms} ms");
+        let after = match ms < 1_000 {
+            true => format!("{ms} ms"),
+            false => format!("{} s", ms / 1_000),
+        };
+        let said = format!("{what} that is held up is reported after {after}");
         Some(match ms {
             0 => rule.fine(format!(
                 "{what} that is held up is reported as a normal one is"

@@ -44,6 +44,27 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// Its rows as columns: what headed a column of figures begins a row. The last of several words of a row,
+    /// its unit, is left out, and unless `all` a row whose figures are all the same.
+    pub fn turned(&self, all: bool) -> Table {
+        let words = self.left;
+        let differs = |row: &&Vec<String>| all || row[words..].iter().any(|it| *it != row[words]);
+        let kept: Vec<&Vec<String>> = self.rows.iter().filter(differs).collect();
+        let named = kept.iter().map(|row| row[..words.max(2) - 1].join(", "));
+        let columns = (words..self.head.len()).filter(|_| !kept.is_empty());
+        let rows = columns.map(|column| {
+            let figures = kept.iter().map(|row| row[column].clone());
+            std::iter::once(self.head[column].clone())
+                .chain(figures)
+                .collect()
+        });
+        Table {
+            rows: rows.collect(),
+            head: std::iter::once(self.head[0].clone()).chain(named).collect(),
+            left: 1,
+        }
+    }
+
     /// The table as text, one line for each row, each ending in a line feed.
     pub fn render(&self) -> String {
         let all: Vec<usize> = (0..self.head.len()).collect();
@@ -179,6 +200,23 @@ mod tests {
              \\x1b[2J\\nroot 9         1\n\
              init                    2\n"
         );
+    }
+
+    #[test]
+    fn rows_become_columns() {
+        let mut table = Table::new(&["figure", "unit", "a=1", "a=2", "a=3"], 2);
+        table.row(["calls", "calls", "9", "9", "9"]);
+        table.row(["latency_us", "us", "1", "2", "3"]);
+        let turned =
+            "figure  latency_us\n------  ----------\na=1              1\na=2              2\n";
+        assert!(table.turned(false).render().starts_with(turned));
+        assert!(
+            table
+                .turned(true)
+                .render()
+                .starts_with("figure  calls  latency_us\n")
+        );
+        assert!(Table::new(&["figure", "a"], 1).turned(true).is_empty());
     }
 
     #[test]

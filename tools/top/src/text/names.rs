@@ -23,7 +23,8 @@ pub(crate) fn least(name: &str) -> usize {
     forms.iter().map(|it| length(it)).min().unwrap_or(0)
 }
 
-/// These names in at most so many letters, by name. Those that are the same when they are short have a number.
+/// These names in at most so many letters, by name. Those that are the same when they are short have a
+/// number.
 pub(crate) fn distinct<'a>(
     names: impl Iterator<Item = &'a str>,
     width: usize,
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_alike_when_short_are_told_apart() {
+    fn names_that_are_alike_when_short_have_numbers() {
         let names = [
             "server::routes::put::{{closure}}",
             "server::tables::put::{{closure}}",

@@ -1,7 +1,7 @@
 //! What the second of two variants saves beside the first, and which of many variants to choose.
 //!
-//! Runs are compared in pairs: the same seed, so the same load. Of many variants one is recommended, by a rule
-//! that is printed with it, and each of the others is held against it.
+//! Runs are compared in pairs: the same seed, so the same load. Of many variants one is recommended, by a
+//! rule that is printed with it, and each of the others is held against it.
 
 use super::Variant;
 use quiescent_report::text::folded;
@@ -177,8 +177,8 @@ pub fn recommendation(report: &Report, variants: &[&Variant], width: usize) -> S
     };
     let (metrics, given) = ([&best.cost.metric, &best.latency.metric], given(best));
     let said = format!(
-        "Recommended: {}, with {} {} and {} {}. Of what these variants differ by it gives up {:.0} % in the one \
-         and {:.0} % in the other: no other gives up less in all. Beside it:",
+        "Recommended: {}, with {} {} and {} {}. Of what these variants differ by it gives up {:.0} % in the \
+         one and {:.0} % in the other: no other gives up less in all. Beside it:",
         best.name,
         metrics[0],
         figure(best.cost),

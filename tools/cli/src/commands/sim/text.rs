@@ -34,7 +34,7 @@ pub fn list(width: usize) -> String {
              trace=FILE  ftrace text, plain or .xz\n";
     text += "\nSettings (--set KEY=VALUE), with their defaults:\n\n";
     let options = Options::kernel_6_12(8, 1000);
-    for head in groups() {
+    for (head, _) in GROUPS {
         let own = settings::SETTINGS.iter().filter(|it| group(it.key) == head);
         text += &format!("{head}:\n");
         for it in own {
@@ -47,8 +47,11 @@ pub fn list(width: usize) -> String {
     folded(&text, width, 6)
 }
 
-/// Settings that a kernel or a machine has as well, by what they belong to.
-const OTHERS: [(&str, &str); 3] = [
+/// The model's own settings: those that no other group has.
+const MODELS: &str = "The model's own: no kernel has a parameter of this name";
+
+/// The groups of settings, with their keys or what these begin with.
+const GROUPS: [(&str, &str); 5] = [
     ("Short for several settings", "kernel rcu"),
     (
         "The machine, its ticks and its idle states",
@@ -60,27 +63,15 @@ const OTHERS: [(&str, &str); 3] = [
          rcu_normal_wake_from_gp rcu_expedited rcu_normal rcu_nocbs rcu_nocb_default_all rcu_nocb_poll \
          nohz_full_patience_delay rcu_lazy rcu_fanout_leaf rcu_fanout",
     ),
+    (MODELS, ""),
+    ("The model's own: what its work costs", "cost."),
 ];
-
-/// The model's own settings, and those of its costs.
-const MODELS: &str = "The model's own: no kernel has a parameter of this name";
-const COSTS: &str = "The model's own: what its work costs";
-
-/// The groups in the order in which they are listed.
-fn groups() -> impl Iterator<Item = &'static str> {
-    OTHERS.into_iter().map(|it| it.0).chain([MODELS, COSTS])
-}
 
 /// The group of a setting.
 fn group(key: &str) -> &'static str {
-    let other = OTHERS
-        .iter()
-        .find(|it| it.1.split_whitespace().any(|it| it == key));
-    match other {
-        Some(group) => group.0,
-        None if key.starts_with("cost.") => COSTS,
-        None => MODELS,
-    }
+    let is_key = |it: &str| it == key || it.ends_with('.') && key.starts_with(it);
+    let group = GROUPS.iter().find(|it| it.1.split_whitespace().any(is_key));
+    group.map_or(MODELS, |it| it.0)
 }
 
 /// The same as one line of JSON: in `options`, lists of objects.
@@ -181,7 +172,10 @@ pub fn text(
     let cpus = report.options.get("cpus").and_then(|it| it.as_u64());
     let are_few = |part: &(&str, &str)| part.1 != "cpu" || cpus <= Some(MOST_CPUS);
     for part in parts(report).into_iter().filter(are_few) {
-        let table = table(&shown, &columns, part, full);
+        let mut table = table(&shown, &columns, part);
+        if variants.len() > 2 {
+            table = table.turned(full); // each variant is a line
+        }
         if !table.is_empty() {
             text += &format!("\n{}", table.within(width));
         }
@@ -297,85 +291,44 @@ fn lines_of<'a>(rows: &[&'a Row], cases: &[&str], part: &str) -> Vec<Line<'a>> {
 }
 
 /// A table of the rows of a part: a line for each row of the report, a column for each variant. A figure that
-/// is that of all names stands in the head. Of more than two variants each is a line, and what is the same for
-/// all of them is left out, unless `full`.
-fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str), full: bool) -> Table {
+/// is that of all names stands in the head.
+fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
     let cases: Vec<&str> = all.iter().map(|it| it.0).collect();
     let lines = lines_of(rows, &cases, part);
     let first = lines.first().filter(|_| !part.is_empty());
     let only = first.filter(|first| lines.iter().all(|it| it.1 == first.1));
     let only = only.map(|(_, metric, unit)| format!("{head}: {metric}, {unit}"));
-    let words = |(name, metric, unit): &Line| -> Vec<String> {
+    let words: &[&str] = match (part, &only) {
+        ("", _) => &[head, "unit"],
+        (_, Some(only)) => &[only],
+        (_, None) => &[head, "figure", "unit"],
+    };
+    let heads = all.iter().map(|it| match it.1 {
+        "" => "value", // nothing varies
+        varies => varies,
+    });
+    let heads: Vec<&str> = words.iter().copied().chain(heads).collect();
+    let mut table = Table::new(&heads, words.len());
+    for (name, metric, unit) in lines {
         let words: &[&str] = match (part, &only) {
             ("", _) => &[metric, unit],
             (_, Some(_)) => &[name],
             (_, None) => &[name, metric, unit],
         };
-        words.iter().map(|it| (*it).to_owned()).collect()
-    };
-    let cells = |line: &Line| {
-        let cell = |case: &&str| cell(rows, case, part, line);
-        cases.iter().map(cell).collect::<Vec<String>>()
-    };
-    let are_lines = all.len() > 2 && !cases.iter().any(|it| it.ends_with(saved::SAVED));
-    if are_lines {
-        let differs = |cells: &Vec<String>| full || cells.iter().any(|it| *it != cells[0]);
-        let named = lines.iter().map(|line| (words(line), cells(line)));
-        let named: Vec<_> = named.filter(|it| differs(&it.1)).collect();
-        return by_variant(all, only.as_deref().unwrap_or(head), &named);
-    }
-    let heads: &[&str] = match (part, &only) {
-        ("", _) => &[head, "unit"],
-        (_, Some(only)) => &[only],
-        (_, None) => &[head, "figure", "unit"],
-    };
-    let varies = all.iter().map(|it| match it.1 {
-        "" => "value", // nothing varies
-        varies => varies,
-    });
-    let words_wide = heads.len();
-    let heads: Vec<&str> = heads.iter().copied().chain(varies).collect();
-    let mut table = Table::new(&heads, words_wide);
-    for line in &lines {
-        table.row(words(line).into_iter().chain(cells(line)));
+        let mut cells: Vec<String> = words.iter().map(|it| (*it).into()).collect();
+        for case in &cases {
+            let of = |row: &&&Row| named(row, case, part) == Some(name) && row.metric == metric;
+            let row = rows.iter().find(of);
+            cells.push(row.map_or("-".into(), |row| match row.n {
+                _ if case.ends_with(saved::SAVED) => saved::cell(row),
+                1 => short(row.median),
+                _ if row.min == row.max => short(row.median),
+                _ => spread(row.median, row.min, row.max),
+            }));
+        }
+        table.row(cells);
     }
     table
-}
-
-/// The same with a line for each variant. What all their names begin with stands in the head.
-fn by_variant(all: &[Column], head: &str, named: &[(Vec<String>, Vec<String>)]) -> Table {
-    let key = all[0].1.split_once('=').map_or("", |it| it.0);
-    let value = |varies: &str| Some(varies.strip_prefix(key)?.strip_prefix('=')?.to_owned());
-    let is_one = |it: &Column| value(it.1).is_some_and(|it| !it.contains('='));
-    let is_one = all.iter().all(is_one);
-    let head = match (is_one, head) {
-        (true, "figure") => key.to_owned(),
-        (true, head) => format!("{key} ({head})"),
-        (false, head) => head.to_owned(),
-    };
-    // The unit is in the name of most figures.
-    let named_by = |words: &Vec<String>| words[..(words.len() - 1).max(1)].join(", ");
-    let figures = named.iter().map(|it| named_by(&it.0));
-    let heads: Vec<String> = std::iter::once(head).chain(figures).collect();
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(&heads, 1);
-    for (number, it) in all.iter().enumerate().filter(|_| !named.is_empty()) {
-        let name = value(it.1).filter(|_| is_one).unwrap_or(it.1.to_owned());
-        let figures = named.iter().map(|it| it.1[number].clone());
-        table.row(std::iter::once(name).chain(figures));
-    }
-    table
-}
-
-/// A figure of a variant.
-fn cell(rows: &[&Row], case: &str, part: &str, (name, metric, _): &Line) -> String {
-    let of = |row: &&&Row| named(row, case, part) == Some(*name) && row.metric == *metric;
-    rows.iter().find(of).map_or("-".into(), |row| match row.n {
-        _ if case.ends_with(saved::SAVED) => saved::cell(row),
-        1 => short(row.median),
-        _ if row.min == row.max => short(row.median),
-        _ => spread(row.median, row.min, row.max),
-    })
 }
 
 /// The name behind the case, if the row belongs to this case and part.
@@ -397,7 +350,7 @@ mod tests {
 
     #[test]
     fn each_setting_of_a_group_is_there_and_those_of_the_model_are_marked() {
-        for key in OTHERS.iter().flat_map(|it| it.1.split_whitespace()) {
+        for key in GROUPS[..3].iter().flat_map(|it| it.1.split_whitespace()) {
             assert!(settings::SETTINGS.iter().any(|it| it.key == key), "{key}");
         }
         for key in ["early_qs", "idle_loop", "smp", "gp_cpu"] {
@@ -409,7 +362,7 @@ mod tests {
                 .unwrap_or_else(|| panic!("{words} in {text}"))
         };
         assert!(
-            at(MODELS) < at("\n  smp=") && at("\n  smp=") < at(COSTS),
+            at(MODELS) < at("\n  smp=") && at("\n  smp=") < at(GROUPS[4].0),
             "{text}"
         );
         for it in settings::SETTINGS {

@@ -103,7 +103,7 @@ fn stall_warnings_that_are_off_early_or_late() {
         ("0", FINE, "as a normal one is"),
         ("20", NOTE, "20 ms: a busy machine"),
         ("999", NOTE, "echo 0 >"),
-        ("1000", FINE, "1000 ms"),
+        ("1000", FINE, "after 1 s"),
         ("300000", NOTE, "echo 21000 >"),
     ] {
         with("rcu_exp_cpu_stall_timeout", ms).is(about, severity, part);
