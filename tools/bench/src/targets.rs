@@ -225,8 +225,8 @@ mod tests {
         }
         for (pattern, case) in [
             ("retire */s", "retire 10/s, exits"),
-            ("retire */s", "call 10/s"),
-            ("call */s", "call_hurry 10/s"),
+            ("retire */s", "defer 10/s"),
+            ("defer */s", "defer_hurry 10/s"),
             ("all-in *t", "all-in 1t of 20M"),
             ("* at rest", "at rest"),
             ("read", "read 2r"),
@@ -258,12 +258,12 @@ mod tests {
                 (OURS, "drained", "timers", 1.0),
                 ("quiescent-domain", "500 at rest", "wakeups", 0.0),
                 (OURS, "retire 10/s", "wakeups_per_s", 0.2),
-                (OURS, "call 100/s", "wakeups_per_s", 20.1),
-                (OURS, "call 100/s", "wakeups", 201.0),
+                (OURS, "defer 100/s", "wakeups_per_s", 20.1),
+                (OURS, "defer 100/s", "wakeups", 201.0),
                 (OURS, "retire 64 kib", "counted_bytes", mib(5.0)),
                 (OURS, "retire 64 kib", "held_bytes", mib(6.0)),
                 (OURS, "drop 3p", "counted_bytes", mib(70.0)),
-                (OURS, "call", "named", 0.0),
+                (OURS, "defer", "named", 0.0),
             ]),
             None,
         );
@@ -286,7 +286,7 @@ mod tests {
             ("500 at rest: memory", None),
             ("retire 10/s: at most 0.1", Some(false)),
             // One in ten seconds.
-            ("call 100/s: at most 20", Some(true)),
+            ("defer 100/s: at most 20", Some(true)),
             ("counts what is held", Some(false)),
             ("drop 3p: counted", Some(true)),
             ("reader, call: the reader is named", Some(false)),

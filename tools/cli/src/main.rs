@@ -38,7 +38,11 @@ fn main() -> ExitCode {
     if let Some(command) = arguments::metrics::asked(std::env::args_os().skip(1)) {
         return done(commands::metrics::run(&command));
     }
-    let arguments = match arguments::Arguments::try_parse() {
+    let (words, are_lines) = arguments::lines::replaced(std::env::args_os());
+    if are_lines {
+        output::print_lines();
+    }
+    let arguments = match arguments::Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         // It quotes what was typed, or what a script has put there.
         Err(wrong) if wrong.use_stderr() => {

@@ -33,6 +33,9 @@ pub mod doctor;
 mod state;
 pub mod telemetry;
 
-pub use buffers::{Activity, Counters, FunctionCounters, Rung, events, record, softirqs, tracing};
+pub use buffers::{
+    Activity, Cleaned, Counters, FunctionCounters, Probed, Rung, clean, events, record, softirqs,
+    tracing,
+};
 pub use doctor::{Finding, Severity, diagnose};
 pub use state::{Machine, Place, Task, Version, coarse_tick_ns, files, listed};

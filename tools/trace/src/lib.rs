@@ -10,7 +10,7 @@
 //! | `perfetto` | records of Perfetto's trace, in the order of time |
 //! | `input` | [`open`]: files of all kinds, plain or compressed by xz, gzip or zstd, and standard input |
 //! | `measure` | [`Figures`] of a window: grace periods (followed here), wake-ups, ticks, idle entries |
-//! | `record` | [`Recorded`]: the input of a replay, and HZ; callbacks are followed here |
+//! | `record` | [`Recorded`]: the input of a replay, and HZ; callbacks and waits are followed here |
 //! | `analysis` | [`Analysis`]: tables of wake-ups, callbacks, batches, grace periods, idle; a timeline |
 //!
 //! A folder imports only folders that stand above it in this table.
@@ -51,4 +51,7 @@ pub use event::Event;
 pub use input::{Opened, follow, from_read, from_seek, open, opened};
 pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
 pub use measure::{Bounds, END_MARK, Figures, GracePeriod, START_MARK, Window};
-pub use record::{Arrival, Options, Placed, Placements, Queued, Recorded, Recorder, recorded};
+pub use record::{
+    Arrival, Awaited, Edge, Options, Placed, Placements, Queued, Recorded, Recorder, Wait,
+    WaitFollow, recorded,
+};

@@ -117,7 +117,7 @@ fn queue_again<P: Periods>(
     };
     let (head, run) = (entry.head(), head_of_entry);
     // In a scenario without hurried kinds callbacks are not hurried either.
-    let hurried = world.options.kinds.contains(&Kind::CallHurry);
+    let hurried = world.options.kinds.contains(&Kind::DeferHurry);
     match numbers.below(if hurried { 8 } else { 3 }) {
         0 => {
             let ager = ager();

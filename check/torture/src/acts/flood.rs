@@ -69,12 +69,12 @@ fn chain<P: Periods>(tide: &'static Tide, at: &'static P) {
 
 /// Waits until everything has run.
 fn ebb(hand: &mut Hand, tide: &Tide) {
-    hand.begin(Kind::Call);
+    hand.begin(Kind::Defer);
     let mut last = 0;
     loop {
         let [queued, ran] = tide.both();
         if ran > queued {
-            Finding::RanTwice.note(Some(Kind::Call), ran - queued);
+            Finding::RanTwice.note(Some(Kind::Defer), ran - queued);
         }
         if ran >= queued {
             break;

@@ -179,7 +179,7 @@ pub fn update_process(hand: &mut Hand, kind: Kind) -> bool {
 /// without waiting. False if every entry of this thread is in use.
 pub fn update<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, inside: bool) -> bool {
     let kind = match hand.world.is_broken(Broken::NeverLazy) && kind.is_lazy() {
-        true => Kind::CallHurry,
+        true => Kind::DeferHurry,
         false => kind,
     };
     let Some((entry, birth)) = hand.ledger().take(kind, target.number) else {
@@ -257,7 +257,7 @@ fn dispose<P: Periods>(hand: &mut Hand, target: &Target<P>, old: Old<P>, inside:
     let kind = match element.kind() {
         kind if !kind.waits() || !inside => kind,
         kind if kind.in_cell() => Kind::RetiredHurry, // waiting is not allowed here
-        _ => Kind::CallHurry,
+        _ => Kind::DeferHurry,
     };
     let entry = element.entry();
     entry.removed();
@@ -354,16 +354,16 @@ fn queue<P: Periods>(
     let (head, run) = (element.cast(), ending::head_of_element);
     let dropping = element.cast::<Dropping>();
     match kind {
-        Kind::Call if world.is_broken(Broken::CallNow) => callback(),
-        Kind::Call => own.defer(callback),
-        Kind::CallHurry => own.defer_hurry(callback),
-        Kind::CallLazy => own.defer_lazy(callback),
+        Kind::Defer if world.is_broken(Broken::CallNow) => callback(),
+        Kind::Defer => own.defer(callback),
+        Kind::DeferHurry => own.defer_hurry(callback),
+        Kind::DeferLazy => own.defer_lazy(callback),
         // SAFETY: the head at the beginning of an element that no other thread disposes of.
-        Kind::CallHead => unsafe { intrusive::defer_in(&**own, head, run) },
+        Kind::DeferHead => unsafe { intrusive::defer_in(&**own, head, run) },
         // SAFETY: as above.
-        Kind::CallHeadHurry => unsafe { intrusive::defer_hurry_in(&**own, head, run) },
+        Kind::DeferHeadHurry => unsafe { intrusive::defer_hurry_in(&**own, head, run) },
         // SAFETY: as above.
-        Kind::CallHeadLazy => unsafe { intrusive::defer_lazy_in(&**own, head, run) },
+        Kind::DeferHeadLazy => unsafe { intrusive::defer_lazy_in(&**own, head, run) },
         // SAFETY: a boxed element (a `Dropping` is one, with the same layout), unlinked, retired once.
         Kind::RetireDrop => unsafe { target.retired(dropping).retire() },
         // SAFETY: as above.

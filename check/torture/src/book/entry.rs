@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_life() {
         let entry = Entry::new();
-        assert!(entry.take(7, Kind::Call, 3) && !entry.take(8, Kind::Call, DOMAIN));
+        assert!(entry.take(7, Kind::Defer, 3) && !entry.take(8, Kind::Defer, DOMAIN));
         assert!(!entry.is_fit());
         assert_eq!(entry.under(), 3);
         entry.make_fit();
@@ -237,7 +237,7 @@ mod tests {
         assert!(entry.complete(again));
         assert_eq!(
             (entry.age(), entry.birth(), entry.kind()),
-            (3, 7, Kind::Call)
+            (3, 7, Kind::Defer)
         );
         entry.release();
         assert!(!entry.is_fit() && entry.is_free() && entry.take(9, Kind::Poll, DOMAIN));
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_second_run_is_noticed() {
         let entry = Entry::new();
-        assert!(entry.take(1, Kind::CallHead, DOMAIN));
+        assert!(entry.take(1, Kind::DeferHead, DOMAIN));
         let word = entry.queue(1, 0);
         assert!(entry.complete(word));
         let before = Finding::RanTwice.count();

@@ -178,10 +178,10 @@ mod tests {
         for (index, (what, _)) in What::ALL.into_iter().enumerate() {
             assert_eq!(what as usize, index);
         }
-        let word = (0x2a << 16) | (Kind::CallLazy as u64) << 8 | What::Ran as u64;
+        let word = (0x2a << 16) | (Kind::DeferLazy as u64) << 8 | What::Ran as u64;
         assert_eq!(
             line("lazy 3", 1_002_003_000, word),
-            "   1.002003 lazy 3       completed call_lazy 0x2a"
+            "   1.002003 lazy 3       completed defer_lazy 0x2a"
         );
         let word = (7 << 16) | (Finding::TooShort as u64) << 8 | What::Found as u64;
         assert!(line("x", 0, word).ends_with("FOUND grace period too short 0x7"));

@@ -41,18 +41,18 @@ pub enum Kind {
     /// `Retired::retire_wait`: waits for room, not for a grace period.
     #[strum(serialize = "Retired::retire_wait")]
     RetireWait,
-    /// `call` of a closure that frees.
-    Call,
+    /// `defer` of a closure that frees.
+    Defer,
     /// The same, hurried.
-    CallHurry,
+    DeferHurry,
     /// The same, lazily.
-    CallLazy,
-    /// `call_head` with a head inside the element.
-    CallHead,
+    DeferLazy,
+    /// `intrusive::defer` of a head inside the element.
+    DeferHead,
     /// The same, hurried.
-    CallHeadHurry,
+    DeferHeadHurry,
     /// The same, lazily.
-    CallHeadLazy,
+    DeferHeadLazy,
     /// `retire_ptr` of an object with `Drop`.
     #[strum(serialize = "retire_ptr, Drop")]
     RetireDrop,
@@ -104,8 +104,8 @@ impl Kind {
     pub fn is_lazy(self) -> bool {
         matches!(
             self,
-            Kind::CallLazy
-                | Kind::CallHeadLazy
+            Kind::DeferLazy
+                | Kind::DeferHeadLazy
                 | Kind::RetireDrop
                 | Kind::Retired
                 | Kind::TryRetire
@@ -142,7 +142,7 @@ impl Kind {
     /// Any lazy kind.
     pub fn lazy(draw: usize) -> Kind {
         let mut lazy = Kind::ALL.into_iter().filter(|kind| kind.is_lazy()).cycle();
-        lazy.nth(draw % KINDS).unwrap_or(Kind::CallLazy)
+        lazy.nth(draw % KINDS).unwrap_or(Kind::DeferLazy)
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             assert_eq!(Kind::named(kind.name()), Some(kind));
             assert!(!(kind.waits() && (kind.is_lazy() || kind.plain())));
         }
-        assert!(Kind::RetireWait.waits() && !Kind::Call.waits());
+        assert!(Kind::RetireWait.waits() && !Kind::Defer.waits());
         assert!((0..100).all(|draw| !Kind::deferred(draw).waits()));
         assert!((0..100).all(|draw| Kind::lazy(draw).is_lazy()));
     }

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn entries_come_back_and_barriers_are_checked() {
         let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
-        let (entry, _) = ledger.take(Kind::Call, DOMAIN).expect("all are free");
+        let (entry, _) = ledger.take(Kind::Defer, DOMAIN).expect("all are free");
         entry.removed();
         let number = ledger.number();
         let word = entry.queue(number, 0);
@@ -147,7 +147,7 @@ mod tests {
             ledger.check_barrier(number, DOMAIN);
             assert_eq!(Finding::BarrierEarly.count(), found, "{number}");
         }
-        let taken = std::iter::from_fn(|| ledger.take(Kind::Call, DOMAIN)).count();
+        let taken = std::iter::from_fn(|| ledger.take(Kind::Defer, DOMAIN)).count();
         assert!(taken > ENTRIES - LOOK && taken < ENTRIES);
     }
 }

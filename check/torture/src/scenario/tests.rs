@@ -86,7 +86,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (&good.replace("= 1", "= 0"), "line 3", "actors: give 1 to"),
         (&good.replace("= 1", "= -1"), "line 4, column 10", "-1"),
         (
-            &format!("kinds = [\"call\", \"sing\"]\n{good}"),
+            &format!("kinds = [\"defer\", \"sing\"]\n{good}"),
             "line 1, column 18",
             "no such way",
         ),
@@ -134,7 +134,7 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn a_run_is_as_the_file_says() {
-    let text = "about = \"a\"\nstresses = [\"b\"]\nfence = \"fenced\"\nslots = 62\nkinds = [\"call_lazy\"]\n\
+    let text = "about = \"a\"\nstresses = [\"b\"]\nfence = \"fenced\"\nslots = 62\nkinds = [\"defer_lazy\"]\n\
                 expects = [\"flushes.lazy\"]\n[actors]\nreader = 3\n[delays]\nsection_us = 7\n\
                 [library]\nlazy_ms = 300\nstall_after_ms = 200\nbudget_bytes = 4096\n";
     let options = Scenario::read("X", "x.toml", text).unwrap().options();
@@ -145,7 +145,7 @@ fn a_run_is_as_the_file_says() {
         options.library.stall_after,
         Some(Duration::from_millis(200))
     );
-    assert_eq!(options.kinds, [Kind::CallLazy]);
+    assert_eq!(options.kinds, [Kind::DeferLazy]);
     assert_eq!(
         (options.cast.of(Role::Reader), options.cast.of(Role::Writer)),
         (3, 0)

@@ -185,10 +185,10 @@ const VERBS: &[Verb] = &[
     limited::<Way<WAITED>, Block>("retire_wait", BLOCK),
     limited::<Way<RETIRED>, Text<LONG>>("retire 64 kib", LONG as u64),
     limited::<Way<TRIED>, Text<LONG>>("try_retire 64 kib", LONG as u64),
-    noted::verb::<Call<false>, Noted>("call"),
+    noted::verb::<Call<false>, Noted>("defer"),
     Verb {
         massed: false, // a wake-up each
-        ..noted::verb::<Call<true>, Noted>("call_hurry")
+        ..noted::verb::<Call<true>, Noted>("defer_hurry")
     },
 ];
 

@@ -4,9 +4,11 @@
 //! with code 2.
 
 pub mod bench;
+pub mod lines;
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod metrics;
+pub mod shard;
 pub mod sim;
 pub mod trace;
 #[cfg_attr(
@@ -28,6 +30,7 @@ use values::*;
 #[command(
     name = "quiescent",
     arg = metrics::option(),
+    arg = lines::option(),
     bin_name = "quiescent",
     version,
     max_term_width = 100
@@ -56,6 +59,8 @@ pub enum Command {
     Trace(trace::Trace),
     /// Replay a recorded trace on the machine model, as recorded and with changed settings
     Whatif(whatif::Whatif),
+    /// Join what the shards of one run have printed (`--shard K/N --json`) to one report
+    Merge(shard::Merge),
     /// Print a completion script for a shell
     Completions {
         /// The shell

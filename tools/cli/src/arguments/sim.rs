@@ -1,6 +1,7 @@
 //! The arguments of `sim`.
 
 use super::Force;
+use super::shard::Shard;
 use super::values::within;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -46,7 +47,7 @@ pub struct Sim {
     /// A setting with two values: as --sweep, and what the second saves beside the first
     #[arg(long, value_name = "KEY=A,B", conflicts_with = "sweep")]
     pub compare: Option<String>,
-    /// Name the variants that no other one beats in both latency and cost
+    /// Recommend one of the variants, by its latency and its cost, and hold the others against it
     #[arg(long, requires = "sweep")]
     pub recommend: bool,
     /// The same as --set cpus=N
@@ -70,6 +71,10 @@ pub struct Sim {
     #[arg(long, value_name = "S", allow_negative_numbers = true,
           value_parser = within(1..=86_400_u64, "give 1 to 86400"))]
     pub seconds: Option<u64>,
+    /// Run every N-th variant of a sweep only, from the K-th on; `quiescent merge` joins what the parts print
+    /// with --json
+    #[arg(long, value_name = "K/N", conflicts_with_all = ["list", "experiment", "trace", "recommend"])]
+    pub shard: Option<Shard>,
     /// Write the run in the form of a kernel's trace; for one variant and one seed
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 pub const EXAMPLES: &str = "\
 Examples:
+  quiescent trace boot.txt                                what RCU's threads cost in wake-ups
   quiescent trace boot.txt wakeups                        wake-ups, and for which callback
   quiescent trace boot.txt callbacks --thread systemd     callbacks queued by systemd
   quiescent trace boot.txt idle --cpu 0-3 --from 5.2      four CPUs, from 5.2 s on
@@ -26,8 +27,9 @@ not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counte
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Trace {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or Perfetto's trace,
-    /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input
+    /// The trace: ftrace text (as tracefs, trace-cmd report, perf script or atrace print it, also in a page
+    /// of systrace or in Chrome's JSON) or Perfetto's trace, plain, .xz, .gz, .zst or zlib; a trace.dat;
+    /// `-` is standard input
     #[arg(
         required = false,
         required_unless_present = "sql",
@@ -35,8 +37,7 @@ pub struct Trace {
     )]
     pub file: PathBuf,
     /// The analysis
-    #[arg(value_enum, required = false, required_unless_present = "sql")]
-    #[arg(default_value_if("sql", "true", "wakeups"))]
+    #[arg(value_enum, default_value = "summary")]
     pub analysis: Analysis,
     /// Print a module of views for Perfetto's trace processor that correspond to these analyses, and read
     /// nothing
@@ -76,6 +77,8 @@ pub struct Trace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Analysis {
+    /// RCU's threads: wake-ups by kind, idle periods that they end, what settings could save at most
+    Summary,
     /// Threads by wake-ups and intervals; causes of wake-ups of RCU's threads; from each callback to the
     /// threads that woke for it
     Wakeups,

@@ -1,5 +1,6 @@
 //! The arguments of `whatif`.
 
+use super::shard::Shard;
 use super::trace::time;
 use super::{Force, page_path};
 use clap::Args;
@@ -11,6 +12,7 @@ Examples:
   quiescent whatif boot.txt --set rcu=lazy --html lazy.html   and lazy; a page with charts
   quiescent whatif boot.txt --set jiffies_till_first_fqs=8 --set jiffies_till_next_fqs=8
   quiescent whatif boot.txt --as early_qs=scan --set early_qs=init --json
+  quiescent whatif hosts/*.xz --set rcu=lazy --shard 1/8 --json > 1.json    one of eight machines
 
 The trace shows the number of CPUs, their ticks a second, the offloaded CPUs, usually the waits of \
 grace periods,
@@ -27,8 +29,14 @@ order; 130 stopped by Ctrl-C.";
 #[command(after_help = EXAMPLES)]
 pub struct Whatif {
     /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or Perfetto's trace,
-    /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input
-    pub file: PathBuf,
+    /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input. Of several each is replayed, and is the
+    /// case of its rows; one that cannot be is named, and the rest go on
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Replay every N-th of these files only, from the K-th on; `quiescent merge` joins what the parts print
+    /// with --json
+    #[arg(long, value_name = "K/N")]
+    pub shard: Option<Shard>,
     /// The change: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` shows them)
     #[arg(long, value_name = "KEY=VALUE", required = true)]
     pub set: Vec<String>,

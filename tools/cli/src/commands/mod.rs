@@ -6,7 +6,9 @@
 mod bench;
 #[cfg(target_os = "linux")]
 mod linux;
+mod merge;
 pub mod metrics;
+mod shard;
 mod sim;
 mod trace;
 mod whatif;
@@ -32,6 +34,7 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Sim(options) => sim::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Whatif(options) => whatif::run(&options),
+        Command::Merge(options) => merge::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         #[cfg(not(target_os = "linux"))]

@@ -10,6 +10,8 @@ mod saved;
 mod text;
 
 use super::code;
+use super::shard::{Note, Piece};
+use crate::arguments::shard::Shard;
 use crate::arguments::sim::Sim;
 use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_flag;
@@ -17,9 +19,12 @@ use crate::show::output::{self, DONE, Printed};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::experiments::{self, Script};
-use quiescent_sim::{Plan, Stats, Workload, batch, report, settings};
+use quiescent_sim::report::Figure;
+use quiescent_sim::{Options, Plan, Stats, Workload, batch, report, settings};
+pub use saved::{Values, rows as saved_rows};
+use std::cell::Cell;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The trace of a run: a trace is an input of other commands, so that none is replaced unasked.
 pub const TRACE: Kind = Kind::data("--trace");
@@ -42,9 +47,18 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     if name.as_os_str() == replay::NAME {
         return replay::run(options);
     }
+    if options.shard.is_some() && options.sweep.is_empty() && options.compare.is_none() {
+        let why =
+            "--shard divides the variants of a sweep: give --sweep KEY=A,B,… or --compare too";
+        return Err(Error::Usage(why.into()));
+    }
     let workload = Workload::named(name).map_err(usage)?;
     let variants = variants(options, &workload)?;
+    let mut report = describe(options, &workload, &variants);
+    let of = variants.len();
+    let variants: Vec<Variant> = Shard::own(options.shard, variants).collect();
     let stop = stop_flag()?;
+    let variants: Vec<&Variant> = variants.iter().collect();
     let runs = match &options.trace {
         Some(path) => vec![traced(options, &variants, path, &stop)?],
         None => all(
@@ -53,20 +67,13 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
             Control::new(&stop, &Bar::new(options.quiet)),
         ),
     };
-    let mut report = describe(options, &workload, &variants);
     let figures: Vec<_> = runs.iter().map(|runs| report::figures(runs)).collect();
-    for (variant, figures) in variants.iter().zip(&figures) {
-        for figure in figures {
-            let case = figure.about.case(&variant.case);
-            let (metric, unit) = (figure.metric, figure.unit);
-            let row = Row::of("model", &case, metric, unit, &figure.values);
-            report.rows.extend(row);
-        }
-    }
-    if let [first, second] = &figures[..] {
-        let saved = saved::rows(&workload.name, first, second);
-        report.rows.extend(saved);
-    }
+    fill(
+        &mut report,
+        options.shard,
+        of,
+        variants.iter().copied().zip(&figures),
+    );
     let stopped = stop.load(Ordering::Relaxed);
     report.option("stopped", stopped);
     let printed = match options.json {
@@ -75,13 +82,47 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
             let width = output::columns();
             let text = text::text(&report, &variants, options.seeds, options.full, width);
             Printed::text(match options.recommend {
-                true => text + "\n" + &saved::recommendation(&report, &variants, width),
+                true => saved::recommendation(&report, &variants, width) + "\n" + &text,
                 false => text,
             })
         }
     };
     output::print(&printed)?;
     Ok(code(&stop))
+}
+
+/// The rows of these of all variants, and what two save. A shard leaves that to `merge`.
+fn fill<'a>(
+    report: &mut Report,
+    shard: Option<Shard>,
+    of: usize,
+    own: impl Iterator<Item = (&'a Variant, &'a Vec<Figure>)>,
+) {
+    let mut pieces = Vec::new();
+    for (variant, figures) in own {
+        let before = report.rows.len();
+        for figure in figures {
+            let case = figure.about.case(&variant.case);
+            let (metric, unit) = (figure.metric, figure.unit);
+            let row = Row::of("model", &case, metric, unit, &figure.values);
+            report.rows.extend(row);
+        }
+        let values = match of {
+            2 => Values::of(figures),
+            _ => Vec::new(),
+        };
+        let rows = report.rows.len() - before;
+        pieces.push(Piece { rows, values });
+    }
+    match (shard, &pieces[..]) {
+        (Some(shard), _) => Note::of(shard, of, DONE, pieces).put(report),
+        (None, [first, second]) => {
+            let workload = report.options["workload"].as_str().unwrap_or_default();
+            let saved = saved_rows(workload, &first.values, &second.values);
+            report.rows.extend(saved);
+        }
+        _ => {}
+    }
 }
 
 /// The experiments of this path, with verdicts.
@@ -193,22 +234,38 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     plan
 }
 
-/// Every variant with every seed, as far as runs were finished.
-fn all(options: &Sim, variants: &[Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
+/// Every variant with every seed, as far as runs were finished. Progress is in slices of virtual time, so that
+/// the first run already tells how long all will take.
+fn all(options: &Sim, variants: &[&Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
     let seeds = options.seeds as usize;
-    let jobs = jobs(options);
+    let runs = variants.len() * seeds;
+    let slices: u64 = variants.iter().map(|it| it.plan.slices()).sum();
     let bar = control.progress;
-    bar.begin("runs", (variants.len() * seeds) as u64);
+    bar.begin(&format!("{runs} runs"), slices * options.seeds);
     let stop = control.flag();
+    let passed = AtomicU64::new(0);
     let one = |index: usize| {
         let plan = seeded(
             options,
             &variants[index / seeds].plan,
             (index % seeds) as u64,
         );
-        plan.run(|| stop.load(Ordering::Relaxed))
+        let own = Cell::new(0);
+        let stats = plan.run(|| {
+            own.set(own.get() + 1);
+            passed.fetch_add(1, Ordering::Relaxed);
+            stop.load(Ordering::Relaxed)
+        });
+        let rest = plan.slices().saturating_sub(own.get());
+        passed.fetch_add(rest, Ordering::Relaxed);
+        stats
     };
-    let results = batch::run(jobs, variants.len() * seeds, one, || bar.advance(1));
+    let mut shown = 0;
+    let results = batch::run(jobs(options), runs, one, |_| {
+        let passed = passed.load(Ordering::Relaxed);
+        bar.advance(passed - shown);
+        shown = passed;
+    });
     bar.end();
     let mut all: Vec<Vec<Stats>> = variants.iter().map(|_| Vec::new()).collect();
     for (index, stats) in results {
@@ -220,7 +277,7 @@ fn all(options: &Sim, variants: &[Variant], control: Control<'_>) -> Vec<Vec<Sta
 /// One run, written as text to `path`.
 fn traced(
     options: &Sim,
-    variants: &[Variant],
+    variants: &[&Variant],
     path: &Path,
     stop: &AtomicBool,
 ) -> Result<Vec<Stats>, Error> {
@@ -299,15 +356,21 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
     report.option("seeds", options.seeds);
     report.option("seconds", first.length / 1_000_000_000);
     report.option("sweep", options.sweep.clone());
-    let mut warnings: Vec<String> = Vec::new();
-    for variant in variants {
-        for warning in settings::warnings(&variant.plan.options) {
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
+    for (key, of) in [
+        (
+            "warnings",
+            settings::warnings as fn(&Options) -> Vec<String>,
+        ),
+        ("version", settings::differences),
+    ] {
+        let mut said: Vec<String> = Vec::new();
+        for line in variants.iter().flat_map(|it| of(&it.plan.options)) {
+            if !said.contains(&line) {
+                said.push(line);
             }
         }
+        report.option(key, said);
     }
-    report.option("warnings", warnings);
     report.option("leaves_out", text::LEAVES_OUT);
     report
 }

@@ -1,30 +1,35 @@
 //! `whatif`: reads a trace once, replays it on the model as recorded and with a change, prints the three
-//! columns.
+//! columns. Of several traces each is replayed, and the report has the rows of all.
 
 use super::code;
+use super::shard::{Note, Piece};
+use crate::arguments::shard::Shard;
 use crate::arguments::whatif::Whatif;
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE, FINDING, Printed, STOPPED};
+use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
-use quiescent_report::{Control, Error, Progress};
-use quiescent_sim::whatif::{self, Reading, Request, Trace};
+use quiescent_report::{Control, Error, Progress, Report};
+use quiescent_sim::whatif::{self, Answer, Reading, Request, Trace};
 use quiescent_trace::{Options, Window};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The option of a report on several recordings with what there is to say of each.
+pub const FILES: &str = "files";
+
 /// Runs the command; returns the exit code.
 pub fn run(options: &Whatif) -> Result<u8, Error> {
-    let request = Request {
-        file: options.file.display().to_string(),
-        was: options.was.clone(),
-        set: options.set.clone(),
-        repeat: options.repeat,
-        seed: options.seed,
-    };
-    whatif::check(&request)?;
-    let inputs = [options.file.as_path()];
+    let inputs: Vec<&Path> = options.files.iter().map(|it| it.as_path()).collect();
+    for (number, file) in inputs.iter().enumerate() {
+        if inputs[..number].contains(file) {
+            let why = format!("{} is named twice; name each file once", file.display());
+            return Err(Error::Usage(why));
+        }
+    }
+    whatif::check(&request(options, inputs[0]))?;
     let permit = Permit::of(options.force.force, &inputs);
     let paper = Paper::settle(options.html.as_deref(), options.json, permit)?;
     let known = Options {
@@ -33,24 +38,109 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     };
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
-    let Some(trace) = read(&options.file, known, &stop, &bar)? else {
-        return Ok(STOPPED);
+    let asked = |file: &Path| asked(options, known, file, Control::new(&stop, &bar), &bar);
+    let (report, text, code) = match (&inputs[..], options.shard) {
+        ([file], None) => {
+            let Some(answer) = asked(file)? else {
+                return Ok(STOPPED);
+            };
+            let report = whatif::report(&answer, code(&stop) != DONE);
+            let text = whatif::text(&answer, output::columns());
+            (report, text, code_of(&answer))
+        }
+        _ => several(options, &inputs, asked),
     };
-    let Some(answer) = whatif::ask(&trace, &request, Control::new(&stop, &bar))? else {
-        return Ok(STOPPED);
-    };
-    let stopped = code(&stop) != DONE;
-    let report = whatif::report(&answer, stopped);
-    let text = whatif::text(&answer, output::columns());
-    paper.tables(|| match options.json {
-        true => Printed::json(&report),
-        false => Printed::text(&text),
-    })?;
-    paper.write(&report, &text, stopped)?;
-    Ok(match code(&stop) {
-        DONE if !answer.holds() => FINDING,
-        code => code,
-    })
+    let stopped = report.options.get("stopped") == Some(&true.into());
+    paper.put(&report, &text, options.json, stopped)?;
+    Ok(if stopped { STOPPED } else { code })
+}
+
+fn code_of(answer: &Answer) -> u8 {
+    match answer.holds() {
+        true => DONE,
+        false => FINDING,
+    }
+}
+
+fn request(options: &Whatif, file: &Path) -> Request {
+    Request {
+        file: file.display().to_string(),
+        was: options.was.clone(),
+        set: options.set.clone(),
+        repeat: options.repeat,
+        seed: options.seed,
+    }
+}
+
+/// The answer for a recording; none if it was stopped.
+fn asked(
+    options: &Whatif,
+    known: Options,
+    file: &Path,
+    control: Control<'_>,
+    bar: &Bar,
+) -> Result<Option<Answer>, Error> {
+    match read(file, known, control.flag(), bar)? {
+        Some(trace) => whatif::ask(&trace, &request(options, file), control),
+        None => Ok(None),
+    }
+}
+
+/// One report on several recordings, or on those of the shard: the case of a row is its file. What each file
+/// has of its own is in a list of options; one that cannot be replayed has its error there.
+fn several(
+    options: &Whatif,
+    inputs: &[&Path],
+    asked: impl Fn(&Path) -> Result<Option<Answer>, Error>,
+) -> (Report, String, u8) {
+    let mut report = Report::new("whatif", options.seed);
+    let (mut files, mut pieces) = (Vec::new(), Vec::new());
+    let (mut text, mut code, mut stopped) = (String::new(), DONE, false);
+    for file in Shard::own(options.shard, inputs) {
+        let name = file.display().to_string();
+        let before = report.rows.len();
+        match asked(file) {
+            Ok(None) => {
+                stopped = true;
+                break;
+            }
+            Ok(Some(answer)) => {
+                code = code.max(code_of(&answer));
+                text += &(whatif::text(&answer, output::columns()) + "\n");
+                let mut part = whatif::report(&answer, false);
+                files.push(Value::from_iter(part.options));
+                part.rows
+                    .iter_mut()
+                    .for_each(|it| it.case.clone_from(&name));
+                report.rows.append(&mut part.rows);
+            }
+            Err(why) => {
+                code = FINDING;
+                text += &format!("{name}: not replayed: {why}\n\n");
+                files.push(json!({ "file": name, "error": why.to_string() }));
+            }
+        }
+        let (rows, values) = (report.rows.len() - before, Vec::new());
+        pieces.push(Piece { rows, values });
+    }
+    let names = inputs.iter().map(|it| it.display().to_string());
+    for (key, value) in [
+        ("set", json!(options.set)),
+        ("as", json!(options.was)),
+        ("from", json!(options.from)),
+        ("to", json!(options.to)),
+        ("hz", json!(options.hz)),
+        ("repeat", json!(options.repeat)),
+        ("recordings", names.collect::<Value>()),
+        (FILES, json!(files)),
+        ("stopped", json!(stopped)),
+    ] {
+        report.option(key, value);
+    }
+    if let Some(shard) = options.shard {
+        Note::of(shard, inputs.len(), code, pieces).put(&mut report);
+    }
+    (report, text, code)
 }
 
 /// The window of `--from` and `--to`; a missing end is the trace's.

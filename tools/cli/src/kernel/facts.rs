@@ -259,13 +259,13 @@ impl Reader<'_> {
         });
     }
 
-    /// Up to 6.18 the tick stops at each idle entry. Later kernels may keep it for one tick more, without a
-    /// cpuidle driver.
+    /// Before 6.12 the tick stops at each idle entry. Later kernels may keep it for one tick more, without a
+    /// cpuidle driver; stable updates brought that, so the version does not decide it.
     fn idle_loops(&mut self) -> Vec<IdleLoop> {
         let file = format!("{CPU}/cpuidle/current_driver");
         let driver = self.machine.root.line(&file).filter(|it| !it.is_empty());
         let version = self.machine.version();
-        let old = version.is_some_and(|it| it < Version::new(7, 0));
+        let old = version.is_some_and(|it| it < Version::new(6, 12));
         let has_driver = driver.as_deref().is_some_and(|it| it != "none");
         let driver = driver.unwrap_or("cannot be read".into());
         let why = format!("kernel {}; {file}: {driver}", self.machine.release);

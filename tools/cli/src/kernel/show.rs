@@ -12,13 +12,14 @@ const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU repor
                       busy machine the scheduler decides which task waits for a CPU, how long, and which \
                       moves; the model predicts little of that.\n";
 
-/// The whole text.
+/// The whole text, the verdict first.
 pub fn text(found: &Beside, width: usize) -> String {
     format!(
-        "{}\n{}\nThis kernel: {}",
-        facts(found, width),
+        "{}\n\n{}\nThis kernel: {}\n{}",
+        folded(&sentence(found), width, 2),
         measured(found, width),
-        predicted(found, width)
+        predicted(found, width),
+        facts(found, width)
     )
 }
 
@@ -89,17 +90,15 @@ pub fn predicted(found: &Beside, width: usize) -> String {
         "predicted by the machine model\n\n{}\n{}{}",
         table(found, |it| it.subject == "model", &columns).within(width),
         folded(REMARK, width, 0),
-        conclusion(found)
+        nearest(found)
     )
 }
 
-/// Is the measured mean inside or outside the range?
-fn conclusion(found: &Beside) -> String {
+/// The predictions that are nearest to what was measured.
+fn nearest(found: &Beside) -> String {
     let Some(verdict) = &found.verdict else {
-        return "No verdict: nothing to compare.\n".into();
+        return String::new();
     };
-    let [measured, low, high] =
-        [verdict.measured_us, verdict.lowest_us, verdict.highest_us].map(|us| short(us / 1e3));
     let nearest = found.groups.iter().zip(&verdict.nearest);
     let nearest = nearest.map(|(group, nearest)| {
         let place = group
@@ -114,6 +113,19 @@ fn conclusion(found: &Beside) -> String {
         )
     });
     let nearest: String = nearest.collect();
+    format!(
+        "{nearest}{} calls took as many ticks as predicted for one that fits.\n",
+        verdict.as_predicted
+    )
+}
+
+/// Is the measured mean inside or outside the range?
+pub fn sentence(found: &Beside) -> String {
+    let Some(verdict) = &found.verdict else {
+        return "No verdict: nothing to compare.".into();
+    };
+    let [measured, low, high] =
+        [verdict.measured_us, verdict.lowest_us, verdict.highest_us].map(|us| short(us / 1e3));
     let range = match low == high {
         true => format!("the prediction, {low} ms"),
         false => format!("the predicted range, {low} to {high} ms"),
@@ -122,9 +134,5 @@ fn conclusion(found: &Beside) -> String {
         true => format!("is inside {range} (2.5 % more or less)"),
         false => format!("is OUTSIDE {range}, by {:+.1} %", 100.0 * verdict.off()),
     };
-    format!(
-        "{nearest}{} calls took as many ticks as predicted for one that fits.\n\
-         The measured mean, {measured} ms, {where_it_is}.\n",
-        verdict.as_predicted
-    )
+    format!("The measured mean, {measured} ms, {where_it_is}.")
 }

@@ -158,7 +158,7 @@ pub fn text(benchmark: &Benchmark, report: &Report) -> String {
     let mut text = folded(&head, 100, 2) + "\n\n";
     text += &of_metrics(report, wanted, &columns).fitted();
     if let Some(kernel) = &benchmark.kernel {
-        let predicted = show::predicted(kernel, usize::MAX);
+        let predicted = show::predicted(kernel, usize::MAX) + &show::sentence(kernel) + "\n";
         text += &format!(
             "\nThe kernel here: {predicted}`quiescent kernel bench` shows the read and assumed facts.\n"
         );

@@ -5,8 +5,9 @@
 //! is in the page, in `--full` and in `--json`.
 
 use super::{Reproduced, sentences};
-use quiescent_report::text::{Table, shortened};
-use quiescent_report::verdict::{self, Sense, Target};
+use quiescent_report::text::number::short;
+use quiescent_report::text::{Table, folded, shortened};
+use quiescent_report::verdict::{Sense, Target};
 use quiescent_sim::experiments::{Comparison, Shown, Source, Verdict};
 
 /// The height of a terminal.
@@ -15,41 +16,66 @@ const LINES: usize = 25;
 const COLUMNS: usize = 100;
 /// Misses of the library; the model has the rest of the screen.
 const MISSES: usize = 4;
-/// The width of a miss's name: with its figures it fits a line.
-const WHAT: usize = 42;
 
-/// The first screen.
-pub fn text(found: &Reproduced) -> String {
+/// The first screen, in lines of at most so many columns.
+pub fn text(found: &Reproduced, width: usize) -> String {
+    let width = width.min(COLUMNS);
     let (ours, models) = misses(found);
-    let mut lines: Vec<String> = sentences::sentences(found);
+    let said = found
+        .busy
+        .iter()
+        .cloned()
+        .chain(sentences::sentences(found));
+    let said = said.map(|it| folded(&it, width, 2));
+    let mut lines: Vec<String> = said.flat_map(|it| lines_of(&it)).collect();
     if !lines.is_empty() {
         lines.push(String::new());
     }
-    lines.extend(parts(found).render().lines().map(String::from));
+    lines.extend(lines_of(&parts(found).within(width)));
     let mut end = Vec::new();
     if let Some((note, more)) = found.notes.split_first() {
         let more = match more.len() {
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
-        let room = COLUMNS.saturating_sub(more.chars().count() + "not measured: ".len());
+        let room = width.saturating_sub(more.chars().count() + "not measured: ".len());
         end.push(format!("not measured: {}{more}", shortened(note, room)));
     }
     end.push("All tables: --full, or the page.".into());
     let all = ours.len() + models.len();
     if all > 0 {
-        lines.extend(["", "missed, worst first"].map(String::from));
-        let room = LINES.saturating_sub(lines.len() + end.len() + 3);
+        lines.extend(["", "Missed, worst first:"].map(String::from));
+        let room = LINES.saturating_sub(lines.len() + end.len() + 1);
         let share = room.saturating_sub(models.len()).max(MISSES);
         let ours = ours.into_iter().take(share);
         let chosen: Vec<Target> = ours.chain(models).take(room).collect();
-        lines.extend(verdict::text(&chosen).lines().map(String::from));
+        lines.extend(chosen.iter().map(|it| miss(it, width)));
         if chosen.len() < all {
             end.insert(0, format!("… and {} more misses.", all - chosen.len()));
         }
     }
     let lines = lines.iter().chain(&end);
-    lines.map(|line| shortened(line, COLUMNS) + "\n").collect()
+    lines.map(|line| shortened(line, width) + "\n").collect()
+}
+
+fn lines_of(text: &str) -> Vec<String> {
+    text.lines().map(String::from).collect()
+}
+
+/// A miss in words: `- a read: 5.90 ns, 1.50 at most: 3.93x too much`.
+fn miss(it: &Target, width: usize) -> String {
+    let (most, much) = match it.sense {
+        Sense::AtMost => ("at most", "much"),
+        Sense::AtLeast => ("at least", "little"),
+    };
+    let figure = |value: Option<f64>| value.map_or("-".into(), short);
+    let by = it
+        .ratio()
+        .map_or(String::new(), |it| format!(": {}x too {much}", short(it)));
+    let (ours, bound) = (figure(it.ours), figure(it.bound));
+    let said = format!(": {ours} {}, {most} {bound} wanted{by}", it.unit);
+    let room = width.saturating_sub(said.chars().count() + 2);
+    format!("- {}{said}", shortened(&it.what, room))
 }
 
 /// The verdicts of a part: met, in part, missed, contradicted, fitted, none.
@@ -117,7 +143,7 @@ fn parts(found: &Reproduced) -> Table {
 fn misses(found: &Reproduced) -> (Vec<Target>, Vec<Target>) {
     let spaced = |metric: &str| metric.replace('_', " ");
     let target = |what: String, ours, bound, sense, unit| Target {
-        what: shortened(&what, WHAT),
+        what,
         ours: Some(ours),
         bound,
         sense,
@@ -144,10 +170,7 @@ fn misses(found: &Reproduced) -> (Vec<Target>, Vec<Target>) {
         }
     });
     let targets = found.targets.iter().filter(|it| it.met() == Some(false));
-    let targets = targets.map(|it| Target {
-        what: shortened(&it.what, WHAT),
-        ..it.clone()
-    });
+    let targets = targets.cloned();
     let sorted = |mut all: Vec<Target>| {
         let off = |it: &Target| it.ratio().unwrap_or(f64::INFINITY);
         all.sort_by(|a, b| off(b).total_cmp(&off(a)));
@@ -215,23 +238,27 @@ mod tests {
             modelled: Modelled::of(vec![part]),
             targets: targets.chain([target(31, None)]).collect(),
             notes: vec!["valgrind is not installed: apt-get install valgrind".into(); 3],
+            busy: None,
         }
     }
 
     #[test]
     fn it_fits_a_screen_and_has_the_verdict_and_the_worst_misses() {
-        let text = text(&found());
-        assert!(text.lines().count() <= LINES, "{text}");
-        assert!(
-            text.lines().all(|it| it.chars().count() <= COLUMNS),
-            "{text}"
-        );
+        for (width, most) in [(80, 80), (118, COLUMNS)] {
+            let text = text(&found(), width);
+            assert!(text.lines().count() <= LINES, "{text}");
+            let is_narrow = |it: &str| it.chars().count() <= most;
+            assert!(text.lines().all(is_narrow), "{text}");
+        }
+        let text = text(&found(), 80);
         let place = |words: &str| {
             text.find(words)
                 .unwrap_or_else(|| panic!("no {words} in {text}"))
         };
         assert!(
-            text.starts_with("A read costs 0.500 ns; crossbeam-epoch 8.00x."),
+            text.starts_with(
+                "A read costs 0.500 ns. Better: 8.00x faster than crossbeam-epoch (4.00)."
+            ),
             "{text}"
         );
         let line = |of: &str| {
@@ -260,6 +287,7 @@ mod tests {
             !text.contains("variant 40"),
             "a fitted figure is no miss: {text}"
         );
+        place("longer: 30.0 ns, at most 1.00 wanted: 30.0x too much");
         place("more misses");
         place("not measured: valgrind is not installed");
     }
@@ -272,10 +300,15 @@ mod tests {
             modelled: Modelled::default(),
             targets: Vec::new(),
             notes: vec!["stopped: the rest was not measured".into()],
+            busy: Some("warning: the machine was busy".into()),
         };
-        let text = text(&empty);
+        let text = text(&empty, 80);
         assert!(
-            !text.contains("costs") && !text.contains("missed, worst"),
+            text.starts_with("warning: the machine was busy\n"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("costs") && !text.contains("Missed, worst"),
             "{text}"
         );
         assert!(

@@ -10,13 +10,16 @@
 //! In all it takes about three minutes; option `seconds` of the report has what each part took.
 
 mod benchmark;
+mod busy;
 pub mod first;
 mod published;
 mod sentences;
 mod steps;
 
+use crate::show::output;
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::{subjects, targets};
+use quiescent_report::text::folded;
 use quiescent_report::verdict::{self, Target};
 use quiescent_report::{Control, Error, OURS, Report};
 use quiescent_sim::experiments::{Modelled, show};
@@ -46,6 +49,8 @@ pub struct Reproduced {
     pub targets: Vec<Target>,
     /// Parts that could not be measured, with the remedy.
     pub notes: Vec<String>,
+    /// A warning, if the machine was busy with something else.
+    pub busy: Option<String>,
 }
 
 /// Runs everything. When stopped, the rest is left out and the measured part is returned.
@@ -53,12 +58,14 @@ pub struct Reproduced {
 /// # Errors
 /// [`Error::Failed`] when a measuring thread or process cannot be started.
 pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduced, Error> {
+    let before = busy::Before::now();
     let mut found = Reproduced {
         report: Report::new("reproduce", options.seed),
         tables: Vec::new(),
         modelled: Modelled::default(),
         targets: Vec::new(),
         notes: Vec::new(),
+        busy: None,
     };
     steps::run(&mut found, options, control)?;
     note_missing(&mut found);
@@ -70,6 +77,8 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
     found.targets = targets::of(&found.report, None);
     found.report.rows.extend(verdict::rows(&found.targets));
     found.report.option("notes", found.notes.clone());
+    found.busy = before.warning();
+    found.report.option("busy", found.busy.clone());
     Ok(found)
 }
 
@@ -92,6 +101,12 @@ fn note_missing(found: &mut Reproduced) {
 pub fn text(found: &Reproduced) -> String {
     let report = &found.report;
     let mut parts = vec![report.host.line() + "\n"];
+    parts.extend(
+        found
+            .busy
+            .as_ref()
+            .map(|it| folded(it, output::columns(), 2) + "\n"),
+    );
     parts.extend(found.tables.iter().cloned());
     if !found.modelled.is_empty() {
         parts.push(show::text(&found.modelled));

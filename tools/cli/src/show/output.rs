@@ -8,6 +8,7 @@ use quiescent_report::text::shown_lines;
 use quiescent_report::{Error, Report};
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Exit code: done.
 pub const DONE: u8 = 0;
@@ -18,13 +19,24 @@ pub const USAGE: u8 = 2;
 /// Exit code: stopped by Ctrl-C (128 + SIGINT, as shells have it).
 pub const STOPPED: u8 = 130;
 
+/// Is JSON printed as lines, of the rows alone?
+static LINES: AtomicBool = AtomicBool::new(false);
+
+/// From here on all JSON is.
+pub fn print_lines() {
+    LINES.store(true, Ordering::Relaxed);
+}
+
 /// What may be printed.
 pub struct Printed(String);
 
 impl Printed {
-    /// One line of JSON.
+    /// One line of JSON, or one for each row.
     pub fn json(report: &Report) -> Self {
-        Printed(report.to_json() + "\n")
+        Printed(match LINES.load(Ordering::Relaxed) {
+            true => report.to_json_lines(),
+            false => report.to_json() + "\n",
+        })
     }
 
     /// Text in lines, which may quote anything.

@@ -1,5 +1,6 @@
-//! The progress bar: on standard error, on a terminal only, and drawn only when the progress advances (a
-//! thread of its own would disturb the measurement). A part that takes long has an estimate of its rest.
+//! The progress bar: on standard error, on a terminal only, and drawn only when the progress advances, also by
+//! nothing (a thread of its own would disturb the measurement). At most two drawings a second: a session may
+//! be recorded. A part that takes long has an estimate of its rest as soon as there is one.
 
 use quiescent_report::Progress;
 use quiescent_report::text::shown;
@@ -7,10 +8,12 @@ use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// A part that takes longer than this shows how long the rest of it will take.
+/// A part that will take longer than this in all shows how long the rest of it will take.
 const LONG: Duration = Duration::from_secs(10);
-/// The shortest time between two drawings.
-const BETWEEN: Duration = Duration::from_millis(50);
+/// What was done in less time tells nothing of the rest.
+const KNOWN: Duration = Duration::from_millis(500);
+/// The shortest time between two drawings, of different parts as well.
+const BETWEEN: Duration = Duration::from_millis(500);
 /// Letters of the bar.
 const LETTERS: usize = 40;
 
@@ -23,8 +26,9 @@ struct Part {
     steps: u64,
     done: u64,
     began: Instant,
-    /// The time of the last drawing; none if nothing is drawn.
+    /// The time of the last drawing, and whether it can still be seen.
     drawn: Option<Instant>,
+    is_seen: bool,
 }
 
 impl Bar {
@@ -52,17 +56,19 @@ impl Bar {
 impl Progress for Bar {
     fn begin(&self, what: &str, steps: u64) {
         self.with(|part| {
-            *part = Part::new(what, steps);
-            part.draw();
+            *part = Part {
+                drawn: part.drawn,
+                is_seen: part.is_seen,
+                ..Part::new(what, steps)
+            };
+            part.draw_when_due();
         });
     }
 
     fn advance(&self, steps: u64) {
         self.with(|part| {
             part.done += steps;
-            if part.drawn.is_none_or(|it| it.elapsed() >= BETWEEN) {
-                part.draw();
-            }
+            part.draw_when_due();
         });
     }
 
@@ -79,6 +85,7 @@ impl Part {
             done: 0,
             began: Instant::now(),
             drawn: None,
+            is_seen: false,
         }
     }
 
@@ -90,9 +97,12 @@ impl Part {
         };
         let bar = "=".repeat(done);
         let rest = match self.steps.checked_sub(self.done) {
-            Some(left) if self.done > 0 && gone >= LONG => {
+            Some(left) if self.done > 0 && gone >= KNOWN => {
                 let left = gone.mul_f64(left as f64 / self.done as f64);
-                format!(", about {} left", time(left))
+                match gone + left >= LONG {
+                    true => format!(", about {} left", time(left)),
+                    false => String::new(),
+                }
             }
             _ => String::new(),
         };
@@ -103,22 +113,33 @@ impl Part {
         )
     }
 
+    fn draw_when_due(&mut self) {
+        if is_due(self.drawn.map(|it| it.elapsed())) {
+            self.draw();
+        }
+    }
+
     fn draw(&mut self) {
         let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |it| it.0.0);
         let line = self.line(self.began.elapsed());
         let line: String = line.chars().take(width.saturating_sub(1).into()).collect();
         write(&format!("\r{line}\x1b[K"));
-        self.drawn = Some(Instant::now());
+        (self.drawn, self.is_seen) = (Some(Instant::now()), true);
     }
 
     /// Was it drawn?
     fn clear(&mut self) -> bool {
-        let was_drawn = self.drawn.take().is_some();
+        let was_drawn = std::mem::take(&mut self.is_seen);
         if was_drawn {
             write("\r\x1b[K");
         }
         was_drawn
     }
+}
+
+/// Is the next drawing due, so long after the last one?
+fn is_due(after: Option<Duration>) -> bool {
+    after.is_none_or(|it| it >= BETWEEN)
 }
 
 fn write(text: &str) {
@@ -137,12 +158,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn two_drawings_a_second_at_most() {
+        let after = |ms| is_due(Some(Duration::from_millis(ms)));
+        assert!(is_due(None) && !after(0) && !after(499) && after(500) && after(1000));
+    }
+
+    #[test]
     fn a_line_has_its_share_and_an_estimate_after_a_while() {
         let mut part = Part::new("rounds", 8);
         part.done = 2;
         let bar = format!("[{}{}]", "=".repeat(10), " ".repeat(30));
-        let short = format!("                rounds {bar} 2/8 4 s");
-        assert_eq!(part.line(Duration::from_secs(4)), short);
+        let short = format!("                rounds {bar} 2/8 2 s");
+        assert_eq!(part.line(Duration::from_secs(2)), short);
+        let soon = part.line(Duration::from_secs(4));
+        assert!(soon.ends_with("2/8 4 s, about 12 s left"), "{soon}");
         let long = part.line(Duration::from_secs(40));
         assert!(long.ends_with("2/8 40 s, about 2 min left"), "{long}");
         part.steps = 0;

@@ -47,7 +47,7 @@ fn every_metric_of_a_trace_is_explained() {
         recorded("classic-b-nocb-file100"),
         recorded("s-sync-classic-8"),
     );
-    let mut runs: Vec<String> = ["wakeups", "callbacks", "batches", "gps", "idle"]
+    let mut runs: Vec<String> = ["summary", "wakeups", "callbacks", "batches", "gps", "idle"]
         .map(|analysis| format!("{offloaded} {analysis}"))
         .into();
     runs.push(format!(

@@ -117,7 +117,7 @@ fn a_trickle_of_every_subject_and_verb() {
         }
     }
     let ours = &deferral::selected(false)[0];
-    for case in ["call 100/s", "call_hurry 10/s"] {
+    for case in ["defer 100/s", "defer_hurry 10/s"] {
         has(
             &report,
             ours,
@@ -125,7 +125,7 @@ fn a_trickle_of_every_subject_and_verb() {
             &["wakeups_per_s", "never_run", "fences", "latency_us"],
         );
     }
-    let by_thread = |row: &&quiescent_report::Row| row.case.starts_with("call 100/s, thread ");
+    let by_thread = |row: &&quiescent_report::Row| row.case.starts_with("defer 100/s, thread ");
     assert!(report.rows.iter().any(|row| by_thread(&row)), "{report:?}");
 }
 
@@ -153,7 +153,7 @@ fn a_flood_beside_a_reader() {
     has(
         &report,
         &deferral::selected(false)[0],
-        "call 3p",
+        "defer 3p",
         &["ops_per_s"],
     );
 }
@@ -242,7 +242,7 @@ fn tables_for_people() {
                 "--wait",
                 "0.01",
             ],
-            ["Wake-ups a second", "retire 50/s", "call_hurry 50/s"],
+            ["Wake-ups a second", "retire 50/s", "defer_hurry 50/s"],
         ),
         (
             &["flood", "--seconds", "0.02"],
@@ -250,7 +250,7 @@ fn tables_for_people() {
         ),
         (
             &["stall", "--seconds", "0.05", "--objects", "100"],
-            ["resident memory", "call", "is named"],
+            ["resident memory", "defer", "is named"],
         ),
         (
             &["hold", "--seconds", "0.02"],

@@ -11,7 +11,7 @@ fn path(name: &str) -> String {
     format!("{DATA}{name}")
 }
 
-const ANALYSES: [&str; 5] = ["wakeups", "callbacks", "batches", "gps", "idle"];
+const ANALYSES: [&str; 6] = ["summary", "wakeups", "callbacks", "batches", "gps", "idle"];
 
 #[test]
 fn nonsense_is_a_usage_error_with_a_remedy() {
@@ -19,7 +19,6 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
     let idle = idle.as_str();
     nonsense(&[
         (&["trace"], "--help"),
-        (&["trace", idle], "--help"),
         (&["trace", idle, "everything"], "wakeups"),
         (&["trace", "/nowhere/t.txt", "idle"], "give a file"),
         (&["trace", "/dev/null", "idle"], "no record"),
@@ -69,6 +68,39 @@ fn every_analysis_prints_tables_and_rows() {
         report(&run(&all)).rows.len()
     };
     assert!(rows(&["--limit", "1"]) < rows(&[]));
+}
+
+#[test]
+fn without_an_analysis_the_first_line_is_what_rcu_costs() {
+    let file = path("classic-b-nocb-file100.txt.xz");
+    let said = text(&run(&["trace", &file]).stdout).to_owned();
+    let first = "RCU: 434 wake-ups/s, 81 % of all; 343 ended a CPU's idle period, 279 all CPUs'\n";
+    assert!(said.starts_with(first) && first.len() <= 80, "{said}");
+    assert!(
+        said.contains("analyses of this trace") && !said.contains("warning"),
+        "{said}"
+    );
+    let rows = report(&run(&["trace", &file, "--json"]));
+    assert_eq!(rows.command, "trace summary");
+    let of = |case| rows.find("recorded", case, "wakeups").map(|row| row.median);
+    // As `wakeups` counts them, by thread.
+    let [all, rcu, gp] = ["(all)", "(RCU)", "rcu_preempt"].map(|case| of(case).expect("counted"));
+    let threads = report(&run(&["trace", &file, "wakeups", "--json"]));
+    let of = |case| {
+        threads
+            .find("recorded", case, "wakeups")
+            .map(|row| row.median)
+    };
+    assert_eq!((Some(all), Some(gp)), (of("(all)"), of("rcu_preempt")));
+    assert_eq!(rcu, 4339.0);
+    // Nothing to show: no table, and why.
+    let said = run(&["trace", &file, "idle", "--cpu", "99"]);
+    assert_eq!(said.status.code(), Some(0));
+    let said = text(&said.stdout);
+    assert!(
+        !said.contains("Idle by CPU") && said.contains("note: no such CPU"),
+        "{said}"
+    );
 }
 
 #[test]

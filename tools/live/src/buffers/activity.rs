@@ -3,10 +3,11 @@
 //! | source | what it is | figures |
 //! |---|---|---|
 //! | [`Rung::Events`] | RCU's own events (`CONFIG_RCU_TRACE`, root) | exact, but see `counters` |
+//! | [`Rung::Probes`] | probes on RCU's functions (`CONFIG_KPROBE_EVENTS`, root) | as exact |
 //! | [`Rung::Frees`] | frees in RCU's context (`kmem:*`, root) | an estimate of executed callbacks |
 //! | [`Rung::Rates`] | `/proc` alone | exact counts of soft interrupts, none by function |
 //!
-//! The upper two record in an instance of their own, which is removed at every kind of exit. It is read at
+//! The upper three record in an instance of their own, which is removed at every kind of exit. It is read at
 //! each reading of the display: if more happens between two readings than its buffer holds, the rest is lost,
 //! and the number lost is shown.
 
@@ -14,6 +15,7 @@ use crate::buffers::counters::Counters;
 use crate::buffers::events;
 use crate::buffers::instance::{Instance, drain};
 use crate::buffers::mount::tracing;
+use crate::buffers::probes;
 use crate::state::files::Root;
 use quiescent_report::Error;
 use std::fs::File;
@@ -30,6 +32,8 @@ const MOST: usize = 64 << 20;
 pub enum Rung {
     /// RCU's own events.
     Events,
+    /// Probes in their place.
+    Probes,
     /// Memory that is freed in RCU's soft interrupt and threads.
     Frees,
     /// Rates of soft interrupts.
@@ -38,12 +42,13 @@ pub enum Rung {
 
 impl Rung {
     /// All, the most exact first.
-    pub const ALL: [Rung; 3] = [Rung::Events, Rung::Frees, Rung::Rates];
+    pub const ALL: [Rung; 4] = [Rung::Events, Rung::Probes, Rung::Frees, Rung::Rates];
 
     /// Its name on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Rung::Events => "events",
+            Rung::Probes => "probes",
             Rung::Frees => "frees",
             Rung::Rates => "rates",
         }
@@ -53,6 +58,7 @@ impl Rung {
     pub const fn words(self) -> &'static str {
         match self {
             Rung::Events => "exact, by its own events; a lazy callback is seen when it is invoked",
+            Rung::Probes => "exact, by probes on its functions",
             Rung::Frees => "estimated, by what its callbacks free",
             Rung::Rates => "exact rates, by /proc; nothing by function",
         }
@@ -60,7 +66,7 @@ impl Rung {
 
     fn wanted(self) -> &'static str {
         match self {
-            Rung::Events => {
+            Rung::Events | Rung::Probes => {
                 "rcu:rcu_grace_period,rcu:rcu_callback,rcu:rcu_kvfree_callback,rcu:rcu_invoke_callback,\
                  rcu:rcu_invoke_kvfree_callback,rcu:rcu_invoke_kfree_bulk_callback"
             }
@@ -72,7 +78,7 @@ impl Rung {
     /// Events without which the source does not work.
     const fn needed(self) -> &'static [&'static str] {
         match self {
-            Rung::Events => &[
+            Rung::Events | Rung::Probes => &[
                 "rcu/rcu_grace_period",
                 "rcu/rcu_callback",
                 "rcu/rcu_invoke_callback",
@@ -141,19 +147,46 @@ impl Activity {
         let tracing = tracing(mount)?;
         // Checked first: an instance is costly to make.
         let wanted = events::list(rung.wanted())?;
-        let (there, _) = events::found(&tracing.join("events"), &wanted);
-        let lacks = |it: &&&str| !there.iter().any(|name| name == **it);
-        let missing: Vec<&str> = rung.needed().iter().filter(lacks).copied().collect();
-        if !missing.is_empty() {
+        let by_probes = rung == Rung::Probes;
+        let (there, probes) = match by_probes {
+            true => (Vec::new(), probes::of(&wanted)),
+            false => (
+                events::found(&tracing.join("events"), &wanted).0,
+                Vec::new(),
+            ),
+        };
+        let refuse = |names: Vec<&str>, why: &str| {
             let what = format!("{}/events", tracing.display());
-            let why = format!("no {}", missing.join(", "));
-            return Err(Error::failed(
+            let remedy =
+                "boot a kernel that is built with CONFIG_RCU_TRACE=y, or CONFIG_KPROBE_EVENTS=y";
+            Err(Error::failed(
                 what,
-                why,
-                "boot a kernel that is built with CONFIG_RCU_TRACE=y",
-            ));
+                format!("no {}{why}", names.join(", ")),
+                remedy,
+            ))
+        };
+        let missing = |there: &[String]| -> Vec<&str> {
+            let needed = rung.needed().iter().copied();
+            needed
+                .filter(|it| !there.iter().any(|name| name == it))
+                .collect()
+        };
+        let lacking = missing(&there);
+        if !by_probes && !lacking.is_empty() {
+            return refuse(lacking, "");
         }
-        let instance = Instance::new(&tracing)?;
+        let instance = Instance::new(&tracing, probes)?;
+        let probed = instance.probe();
+        let placed: Vec<_> = probed
+            .placed
+            .iter()
+            .map(|(event, _)| format!("rcu/{event}"))
+            .collect();
+        let lacking = missing(&placed);
+        if by_probes && !lacking.is_empty() {
+            let why = probed.refused.join(", ");
+            return refuse(lacking, &format!(" by a probe: {why}"));
+        }
         instance.write("buffer_size_kb", &BUFFER_KB.to_string())?;
         for event in &there {
             if event.starts_with("kmem/") {

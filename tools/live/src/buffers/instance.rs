@@ -13,6 +13,7 @@
 //!
 //! The kernel refuses to remove a folder while one of its files is open; both retry for a while.
 
+use crate::buffers::probes::{self, Places, Probe};
 use quiescent_report::Error;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -28,28 +29,45 @@ use std::time::Duration;
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A trace buffer of our own in the kernel.
+/// How the names of our instances begin; the process and a number follow.
+pub(crate) const OURS: &str = "quiescent-";
+
+/// A trace buffer of our own in the kernel, with probes of its own.
 #[derive(Debug)]
 pub(crate) struct Instance {
     path: PathBuf,
+    /// The file that takes probes.
+    definitions: Option<PathBuf>,
+    probes: Vec<&'static Probe>,
+    removal: Removal,
     guard: Option<Guard>,
 }
 
+/// The probes of an instance.
+#[derive(Debug, Clone, Default)]
+pub struct Probed {
+    /// Those that are placed: the event, and the function.
+    pub placed: Vec<(String, String)>,
+    /// Those that are not: what they would show, and why the kernel refuses.
+    pub refused: Vec<String>,
+}
+
+impl Probed {
+    /// For the head of a trace: each event that is a probe's, and what is missing; nothing without probes.
+    pub(crate) fn heading(&self) -> String {
+        let placed = self
+            .placed
+            .iter()
+            .map(|(event, function)| format!("# probe: {event} {function}\n"));
+        let refused = self.refused.iter().map(|it| format!("# no probe: {it}\n"));
+        placed.chain(refused).collect()
+    }
+}
+
 impl Instance {
-    /// Makes one below `tracing`, with recording off and the clock `mono`.
-    pub(crate) fn new(tracing: &Path) -> Result<Instance, Error> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("quiescent-{}-{number}", std::process::id());
-        let path = tracing.join("instances").join(name);
-        fs::create_dir(&path).map_err(|why| {
-            let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no \
-             instances";
-            Error::failed(format!("cannot make {}", path.display()), why, remedy)
-        })?;
-        // From here on dropping it, or the guard, removes it.
-        let mut instance = Instance { path, guard: None };
-        instance.guard = Guard::new(&instance.path).ok();
+    /// Makes one below `tracing`, with recording off and the clock `mono`. The probes are not placed yet.
+    pub(crate) fn new(tracing: &Path, probes: Vec<&'static Probe>) -> Result<Instance, Error> {
+        let instance = Instance::made(tracing, probes)?;
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono")?;
         // Otherwise pointers are hashed and differ from those of other events; older kernels do not hash
@@ -58,8 +76,71 @@ impl Instance {
         Ok(instance)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// The same as the kernel makes it, with what removes it.
+    fn made(tracing: &Path, probes: Vec<&'static Probe>) -> Result<Instance, Error> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{OURS}{}-{number}", std::process::id());
+        let path = tracing.join("instances").join(name);
+        fs::create_dir(&path).map_err(|why| {
+            let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no \
+             instances";
+            Error::failed(format!("cannot make {}", path.display()), why, remedy)
+        })?;
+        // From here on dropping it, or the guard, removes it.
+        let mut instance = Instance {
+            definitions: probes::file(tracing).filter(|_| !probes.is_empty()),
+            removal: Removal::default(),
+            guard: None,
+            path,
+            probes,
+        };
+        let events = instance.probes.iter().enumerate();
+        let events = events.map(|(k, it)| format!("{}/{}", instance.group(k), it.event));
+        let definitions = instance.definitions.as_deref();
+        instance.removal = Removal::of(&instance.path, definitions, events);
+        instance.guard = Guard::new(&instance.removal).ok();
+        Ok(instance)
+    }
+
+    /// The group of the event of a probe.
+    fn group(&self, number: usize) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().replace('-', "_");
+        format!("{name}_{number}")
+    }
+
+    /// Places the probes, and turns their events on. One that is refused does not keep the others from it.
+    pub(crate) fn probe(&self) -> Probed {
+        let mut probed = Probed::default();
+        let Some(definitions) = &self.definitions else {
+            let refused = self.probes.iter().map(|it| it.shows.clone());
+            probed.refused = refused.collect();
+            return probed;
+        };
+        let places = Places::here();
+        for (number, probe) in self.probes.iter().enumerate() {
+            let group = self.group(number);
+            let event = format!("events/{group}/{}", probe.event);
+            let placed = probe.place(&group, &places, |line| probes::add(definitions, line));
+            let on = placed.and_then(|function| {
+                let filter = match &*probe.filter {
+                    "" => Ok(()),
+                    filter => self.write(&format!("{event}/filter"), filter),
+                };
+                let on = filter.and_then(|()| self.write(&format!("{event}/enable"), "1"));
+                on.map_err(|why| format!("{} ({why})", probe.shows))?;
+                Ok(function)
+            });
+            match on {
+                Ok(function) => {
+                    let placed = (probe.event.clone(), function.to_owned());
+                    probed.placed.push(placed);
+                }
+                Err(why) => probed.refused.push(why),
+            }
+        }
+        probed
     }
 
     /// Writes a setting.
@@ -105,14 +186,87 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.write("tracing_on", "0");
-        for _ in 0..TRIES {
-            match fs::remove_dir(&self.path) {
-                Err(why) if why.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(PAUSE),
-                _ => break,
-            }
-        }
+        // SAFETY: system calls only, on names that it owns.
+        unsafe { self.removal.carry_out() };
         self.guard.take();
     }
+}
+
+/// What is removed when a recording is over: its folder, then its probes, which are in use until then.
+#[derive(Debug, Default)]
+pub(crate) struct Removal {
+    folder: CString,
+    definitions: CString,
+    /// Lines for that file.
+    lines: Vec<CString>,
+}
+
+impl Removal {
+    /// The instance in this folder, and these events of probes (`group/event`), defined in that file.
+    pub(crate) fn of(
+        folder: &Path,
+        definitions: Option<&Path>,
+        events: impl Iterator<Item = String>,
+    ) -> Removal {
+        // A path of ours has no zero in it.
+        let path = |it: &Path| CString::new(it.as_os_str().as_bytes()).unwrap_or_default();
+        let lines = events.filter_map(|it| CString::new(format!("-:{it}\n")).ok());
+        Removal {
+            folder: path(folder),
+            definitions: definitions.map(path).unwrap_or_default(),
+            lines: lines.collect(),
+        }
+    }
+
+    /// Removes what there is of it. The number of steps that failed for another reason than that there was
+    /// nothing.
+    ///
+    /// # Safety
+    /// It makes system calls only, and so may be called in a child of fork.
+    pub(crate) unsafe fn carry_out(&self) -> usize {
+        // SAFETY: as the caller says; the text outlives the call.
+        let mut failed = usize::from(!insist(|| unsafe {
+            libc::rmdir(self.folder.as_ptr()) == 0
+        }));
+        for line in &self.lines {
+            // Opened for appending: otherwise the kernel removes all probes of all owners.
+            let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC;
+            let (text, length) = (line.as_ptr(), line.as_bytes().len());
+            // SAFETY: the same; the descriptor is closed where it was opened.
+            let remove = || unsafe {
+                let file = libc::open(self.definitions.as_ptr(), how);
+                let written =
+                    file >= 0 && libc::write(file, text.cast(), length) == length as isize;
+                let why = *libc::__errno_location();
+                libc::close(file);
+                *libc::__errno_location() = why;
+                written
+            };
+            failed += usize::from(!insist(remove));
+        }
+        failed
+    }
+}
+
+/// Tries for a while, as long as something is in use. False: it has failed, and not for lack of it.
+fn insist(step: impl Fn() -> bool) -> bool {
+    let pause = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: PAUSE.subsec_nanos() as libc::c_long,
+    };
+    for _ in 0..TRIES {
+        if step() {
+            return true;
+        }
+        // SAFETY: the number of the last error is this thread's own.
+        match unsafe { *libc::__errno_location() } {
+            // SAFETY: a time of ours.
+            libc::EBUSY => unsafe { libc::nanosleep(&raw const pause, std::ptr::null_mut()) },
+            libc::ENOENT => return true,
+            _ => return false,
+        };
+    }
+    false
 }
 
 /// The number of lost events in a file `per_cpu/cpuN/stats`.
@@ -135,8 +289,7 @@ struct Guard {
 }
 
 impl Guard {
-    fn new(path: &Path) -> io::Result<Guard> {
-        let name = CString::new(path.as_os_str().as_bytes())?;
+    fn new(removal: &Removal) -> io::Result<Guard> {
         let mut ends: [RawFd; 2] = [-1; 2];
         // SAFETY: two descriptors are written to an array of two.
         if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
@@ -148,7 +301,7 @@ impl Guard {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             // SAFETY: this is the child.
-            0 => unsafe { guard(wait.as_raw_fd(), &name) },
+            0 => unsafe { guard(wait.as_raw_fd(), removal) },
             process => Ok(Guard {
                 process,
                 end: Some(end),
@@ -169,8 +322,8 @@ impl Drop for Guard {
 ///
 /// # Safety
 /// To be called in a child of fork, which may do nothing but system calls.
-unsafe fn guard(wait: RawFd, path: &CString) -> ! {
-    // SAFETY: system calls with numbers, with a name that outlives them, and with a byte and a time of ours.
+unsafe fn guard(wait: RawFd, removal: &Removal) -> ! {
+    // SAFETY: system calls with numbers, with names that outlive them, and with a byte of ours.
     unsafe {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
             libc::signal(signal, libc::SIG_IGN);
@@ -189,16 +342,7 @@ unsafe fn guard(wait: RawFd, path: &CString) -> ! {
         while libc::read(0, (&raw mut byte).cast(), 1) < 0
             && *libc::__errno_location() == libc::EINTR
         {}
-        let pause = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: PAUSE.subsec_nanos() as libc::c_long,
-        };
-        for _ in 0..TRIES {
-            if libc::rmdir(path.as_ptr()) == 0 || *libc::__errno_location() != libc::EBUSY {
-                break;
-            }
-            libc::nanosleep(&raw const pause, std::ptr::null_mut());
-        }
+        removal.carry_out();
         libc::_exit(0)
     }
 }
@@ -238,22 +382,85 @@ mod tests {
         assert_eq!(lost(""), 0);
     }
 
-    /// A folder as it is made in any file system: what is there, and what is gone afterwards.
+    /// A folder as it is made in any file system, and a file that keeps what is appended to it: what is
+    /// there, and what is gone afterwards.
     #[test]
     fn a_guard_removes_what_its_process_has_left() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("instance");
+        let (path, events) = (folder.path().join("instance"), folder.path().join("events"));
         fs::create_dir(&path).unwrap();
-        let guard = Guard::new(&path).unwrap();
+        fs::write(&events, "others\n").unwrap();
+        let own = ["quiescent_1_0_0/a", "quiescent_1_0_1/b"].map(str::to_owned);
+        let removal = Removal::of(&path, Some(&events), own.into_iter());
+        let guard = Guard::new(&removal).unwrap();
         assert!(path.is_dir());
         drop(guard); // as if the process had ended without removing it
         assert!(!path.exists());
+        let removed = "others\n-:quiescent_1_0_0/a\n-:quiescent_1_0_1/b\n";
+        assert_eq!(fs::read_to_string(&events).unwrap(), removed);
+    }
+
+    /// Tracefs, as far as an instance asks for it.
+    fn tracefs() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("instances")).unwrap();
+        fs::write(folder.path().join("dynamic_events"), "").unwrap();
+        folder
+    }
+
+    #[test]
+    fn two_recorders_do_not_meet_and_each_removes_its_own_probes() {
+        let folder = tracefs();
+        let probes = || probes::of([&"rcu:rcu_barrier".to_owned()]);
+        let definitions = || fs::read_to_string(folder.path().join("dynamic_events")).unwrap();
+        let made = || {
+            let path = folder.path().to_owned();
+            // An ordinary folder has no files for settings.
+            Instance::made(&path, probes()).unwrap()
+        };
+        let (one, two) = (made(), made());
+        assert_ne!(one.group(0), two.group(0));
+        let (of_one, of_two) = (one.group(0), two.group(0));
+        let probed = one.probe();
+        assert_eq!(
+            probed.refused.len(),
+            2,
+            "its events cannot be turned on here: {probed:?}"
+        );
+        drop(one);
+        let text = definitions();
+        assert!(
+            text.contains(&format!(":{of_one}/rcu_barrier rcu_barrier")),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("-:{of_one}/rcu_barrier\n")),
+            "{text}"
+        );
+        assert!(!text.contains(&of_two), "{text}");
+        drop(two);
+        assert!(definitions().ends_with(&format!(
+            "-:{}_1/rcu_barrier\n",
+            of_two.trim_end_matches("_0")
+        )));
+    }
+
+    #[test]
+    fn a_kernel_without_probes_refuses_each() {
+        let folder = tracefs();
+        fs::remove_file(folder.path().join("dynamic_events")).unwrap();
+        let all = probes::of([&"rcu:*".to_owned()]);
+        let count = all.len();
+        let probed = Instance::made(folder.path(), all).unwrap().probe();
+        assert_eq!((probed.placed.len(), probed.refused.len()), (0, count));
     }
 
     #[test]
     fn where_none_can_be_made_the_remedy_is_said() {
         let folder = tempfile::tempdir().unwrap();
-        let why = Instance::new(folder.path()).unwrap_err().to_string();
+        let why = Instance::new(folder.path(), Vec::new())
+            .unwrap_err()
+            .to_string();
         assert!(
             why.contains("instances/quiescent-") && why.contains("as root"),
             "{why}"

@@ -15,8 +15,9 @@
 //! Lost events are reported: the kernel writes a line at the place, and counts them (`per_cpu/cpuN/stats`).
 
 use crate::buffers::events;
-use crate::buffers::instance::{Instance, drain};
+use crate::buffers::instance::{Instance, Probed, drain};
 use crate::buffers::lines::Lines;
+use crate::buffers::probes::{self, Probe};
 use crate::buffers::sorted::Sorted;
 use crate::state::cpus::known_list;
 use crate::state::files::Root;
@@ -62,8 +63,10 @@ pub struct Options {
 pub struct Outcome {
     /// Events that were on, as `subsystem/name`.
     pub events: Vec<String>,
-    /// Words for which this kernel has no event.
+    /// Words for which this kernel has no event, and no function to probe.
     pub missing: Vec<String>,
+    /// What was recorded by probes in place of events.
+    pub probed: Probed,
     /// Lines that were written, without the heading.
     pub lines: u64,
     /// Bytes that were written.
@@ -90,9 +93,15 @@ pub fn record(
     output: &mut dyn Write,
     stop: BorrowedFd<'_>,
 ) -> Result<Outcome, Error> {
-    let instance = Instance::new(tracing)?;
-    let (there, missing) = events::found(&instance.path().join("events"), &options.events);
-    if there.is_empty() {
+    let (there, mut missing) = events::found(&tracing.join("events"), &options.events);
+    let instance = Instance::new(tracing, probes::of(&missing))?;
+    let probed = instance.probe();
+    missing.retain(|word| {
+        let of = probes::of([word]);
+        let is_placed = |it: &&Probe| probed.placed.iter().any(|(event, _)| *event == it.event);
+        !of.iter().any(is_placed)
+    });
+    if there.is_empty() && probed.placed.is_empty() {
         let why = "this kernel has none of them";
         let place = tracing.join("available_events");
         let remedy = format!("{} lists those there are", place.display());
@@ -110,12 +119,13 @@ pub fn record(
         whole: Lines::default(),
         sorted: Sorted::default(),
     };
-    recording.heading(options)?;
+    recording.heading(options, &probed)?;
     let begin = Instant::now();
     let status = recording.go(&instance, options, stop)?;
     Ok(Outcome {
         events: there,
         missing,
+        probed,
         lines: recording.lines,
         bytes: recording.bytes,
         lost: instance.lost(),
@@ -139,13 +149,14 @@ struct Recording<'a> {
 impl Recording<'_> {
     /// The header, as a kernel begins a trace. The counts are not known yet; each loss is reported at its
     /// place.
-    fn heading(&mut self, options: &Options) -> Result<(), Error> {
+    fn heading(&mut self, options: &Options, probed: &Probed) -> Result<(), Error> {
         let possible = known_list(&Root::here(), &format!("{CPU}/possible")).unwrap_or_default();
         let cpus = possible.last().map_or(1, |it| it + 1);
         let heading = format!(
-            "# tracer: nop\n#\n# recorded by `quiescent record`, clock mono, {} KiB a CPU\n\
+            "# tracer: nop\n#\n# recorded by `quiescent record`, clock mono, {} KiB a CPU\n{}\
              # entries-in-buffer/entries-written: 0/0   #P:{cpus}\n#\n",
-            options.buffer_kb
+            options.buffer_kb,
+            probed.heading()
         );
         self.put(heading.as_bytes()).map_err(unwritten)?;
         self.lines = 0;

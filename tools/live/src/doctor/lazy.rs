@@ -1,6 +1,6 @@
 //! Rules on lazy callbacks: requested without an effect, or possible and not requested.
 
-use super::offload::unseen;
+use super::offload::{is_asked, unseen};
 use super::parameters::truth;
 use super::{Finding, NOTHING, Rule};
 use crate::Machine;
@@ -149,11 +149,14 @@ impl State {
             return self.rule.cannot_tell(why, unseen(machine));
         };
         if cpus.is_empty() {
-            return self.rule.without_effect(
-                "none: no CPU is offloaded (there is no thread rcuop/N), and only an offloaded CPU has lazy \
-                 callbacks",
-                "boot with rcu_nocbs=all, or leave laziness away",
-            );
+            let none = "no CPU is offloaded (there is no thread rcuop/N), and only an offloaded CPU has \
+                        lazy callbacks";
+            // The build makes it possible: that alone is no request.
+            if self.by_command.is_none() && !is_asked(machine) {
+                return Rule::of(ABOUT, NOTHING).fine(format!("no callback is lazy: {none}"));
+            }
+            let remedy = "boot with rcu_nocbs=all, or leave laziness away";
+            return self.rule.without_effect(format!("none: {none}"), remedy);
         }
         let is_always = self.is_fixed && self.built == Some(true);
         if self.now.is_none() && !is_always {

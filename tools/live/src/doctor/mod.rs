@@ -20,7 +20,8 @@
 //!
 //! A rule reports [`Severity::WithoutEffect`] only where both sides are known. If a side could not be read it
 //! reports [`Severity::CannotTell`], never a guess. A rule without a request reports nothing, or that all is
-//! well.
+//! well: what a kernel is built with is a request only where it also decides (offloading of all CPUs does,
+//! laziness does not).
 //!
 //! Facts about RCU that the rules use: each offloaded CPU has a thread `rcuop/N`; only an offloaded CPU has
 //! lazy callbacks; a kernel without parameters waits `1 + (HZ > 250) + (HZ > 500) + CPUs / 256` ticks between

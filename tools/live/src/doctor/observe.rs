@@ -14,9 +14,17 @@ pub(super) fn events(machine: &Machine) -> Finding {
     let built = machine.is_set("CONFIG_RCU_TRACE");
     let missing =
         "only rates are known, not which callbacks there are, nor how long grace periods take";
-    let remedy = "boot a kernel that is built with CONFIG_RCU_TRACE=y";
+    let remedy = "boot a kernel that is built with CONFIG_RCU_TRACE=y, or CONFIG_KPROBE_EVENTS=y";
+    let by_probes =
+        "tracepoints are not there, and probes on the kernel's functions are taken instead";
     let place = match machine.tracing {
         Place::At(place) => place,
+        _ if built == Some(false) && machine.is_set("CONFIG_KPROBE_EVENTS") == Some(true) => {
+            return rule.fine(format!(
+                "{by_probes} ({})",
+                machine.with("CONFIG_KPROBE_EVENTS")
+            ));
+        }
         _ if built == Some(false) => {
             let why = format!("{}: {missing}", machine.without("CONFIG_RCU_TRACE"));
             return rule.note(why, remedy);
@@ -45,8 +53,11 @@ pub(super) fn events(machine: &Machine) -> Finding {
         .filter(|it| !names.iter().any(|name| name == it))
         .collect();
     if absent.is_empty() {
-        let in_force = format!("{} events in {place}/events/rcu", names.len());
+        let in_force = format!("{} tracepoints in {place}/events/rcu", names.len());
         return rule.fine(in_force);
+    }
+    if machine.root.has(&format!("{place}/kprobe_events")) {
+        return rule.fine(format!("{by_probes} ({place}/kprobe_events)"));
     }
     let frees = tracefs::events(&machine.root, place, "kmem");
     let instead = match frees.iter().any(|it| it == "kmem_cache_free") {
@@ -54,7 +65,7 @@ pub(super) fn events(machine: &Machine) -> Finding {
         false => "",
     };
     let why = format!(
-        "no {} in {place}/events/rcu: {missing}{instead}",
+        "neither tracepoints (no {} in {place}/events/rcu) nor probes (no kprobe_events): {missing}{instead}",
         absent.join(", ")
     );
     rule.note(why, remedy)
@@ -82,6 +93,15 @@ pub(super) fn pressure(machine: &Machine) -> Option<Finding> {
      and its cgroup";
     let wanted = word.and_then(super::parameters::truth) == Some(true);
     let built = machine.is_set("CONFIG_PSI");
+    let by_default = "CONFIG_PSI_DEFAULT_DISABLED";
+    if word.is_none() && built == Some(true) && machine.is_set(by_default) == Some(true) {
+        // Of a copy the file is not missing: such a kernel has none.
+        let why = format!("{off} ({}: off unless asked for)", machine.with(by_default));
+        return machine
+            .command
+            .as_ref()
+            .map(|_| rule.note(why, "boot with psi=1"));
+    }
     let finding = |severity, remedy| Some(rule.finding(severity, off, remedy));
     match (wanted, built) {
         (true, Some(false)) => finding(

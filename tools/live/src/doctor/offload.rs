@@ -48,6 +48,11 @@ fn asks(machine: &Machine) -> Vec<Ask> {
     asks
 }
 
+/// Are CPUs to be offloaded?
+pub(super) fn is_asked(machine: &Machine) -> bool {
+    !asks(machine).is_empty()
+}
+
 pub(super) fn offload(machine: &Machine) -> Vec<Finding> {
     let asks = asks(machine);
     let offloaded = machine.offloaded();

@@ -113,9 +113,17 @@ pub(super) fn waking(machine: &Machine) -> Option<Finding> {
         None => "whether that is the default is not known: the version, or the number of CPUs"
             .to_owned(),
     };
+    let many = machine.possible.as_ref().map(Vec::len);
+    let larger = match many.filter(|it| *it > SMALL) {
+        Some(cpus) => format!(
+            ". The larger lever with {cpus} CPUs is expedited grace periods, which do not wait for a scan: \
+             echo 1 > /sys/kernel/rcu_expedited, where CPUs may be interrupted"
+        ),
+        None => String::new(),
+    };
     Some(rule.note(
         format!("{slow}; {origin}"),
-        format!("echo 1 > {file}, or boot with rcutree.{name}=1"),
+        format!("echo 1 > {file}, or boot with rcutree.{name}=1{larger}"),
     ))
 }
 

@@ -103,8 +103,13 @@ impl Machine {
 
     /// Is `CONFIG_…` set (built in or a module)? None if the configuration is not visible.
     pub fn is_set(&self, name: &str) -> Option<bool> {
-        let (text, _) = self.config.as_ref()?;
-        Some(matches!(configured(text, name), Some("y" | "m")))
+        self.config.as_ref()?;
+        Some(matches!(self.configured(name), Some("y" | "m")))
+    }
+
+    /// The value of `CONFIG_…`.
+    pub(crate) fn configured(&self, name: &str) -> Option<&str> {
+        configured(&self.config.as_ref()?.0, name)
     }
 
     /// The file with the configuration.

@@ -1,6 +1,7 @@
 //! Facts from files below a root: configuration, command line, CPUs, threads, tracing; all of it read once
 //! into a [`Machine`].
 
+pub(crate) mod btf;
 pub(crate) mod cpus;
 pub mod files;
 pub(crate) mod machine;

@@ -8,4 +8,4 @@ mod text;
 pub use control::{Control, Progress, Silent};
 pub use error::Error;
 pub use occasion::Occasion;
-pub use text::{TEXT_MOST, read_text};
+pub use text::{TEXT_MOST, read_text, read_text_of};

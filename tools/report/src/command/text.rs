@@ -18,12 +18,19 @@ pub const TEXT_MOST: u64 = 1 << 20;
 /// assert_eq!(why, "it has more than 1048576 bytes, the most that is read of a text file");
 /// ```
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    read_text_of(path, TEXT_MOST)
+}
+
+/// The same of a text file that may have so many bytes.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_text_of(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     let file = File::open(path)?;
-    file.take(TEXT_MOST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > TEXT_MOST {
-        let why =
-            format!("it has more than {TEXT_MOST} bytes, the most that is read of a text file");
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let why = format!("it has more than {most} bytes, the most that is read of a text file");
         return Err(io::Error::new(ErrorKind::InvalidData, why));
     }
     String::from_utf8(bytes)

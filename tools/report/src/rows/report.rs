@@ -143,6 +143,13 @@ impl Report {
             .expect("strings, numbers and maps with string keys always serialise")
     }
 
+    /// The rows alone: an object of JSON a line.
+    pub fn to_json_lines(&self) -> String {
+        let line =
+            |row| serde_json::to_string(row).expect("texts and numbers always serialise") + "\n";
+        self.rows.iter().map(line).collect()
+    }
+
     /// Parses and checks a report.
     ///
     /// # Errors
@@ -203,6 +210,15 @@ mod tests {
     fn there_and_back() {
         let report = report();
         assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
+    }
+
+    #[test]
+    fn a_line_for_each_row() {
+        let mut report = report();
+        report.rows.push(report.rows[0].clone());
+        let lines = report.to_json_lines();
+        let rows: Result<Vec<Row>, _> = lines.lines().map(serde_json::from_str).collect();
+        assert_eq!(rows.unwrap(), report.rows);
     }
 
     #[test]

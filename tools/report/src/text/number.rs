@@ -33,6 +33,20 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// A count in few letters: `985`, `9.90k`, `12.3M`.
+///
+/// ```
+/// use quiescent_report::text::number::brief;
+/// assert_eq!([985, 9_900, 12_345_678, 5_000_000_000].map(brief), ["985", "9.90k", "12.3M", "5000M"]);
+/// ```
+pub fn brief(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => short(count as f64 / 1e3) + "k",
+        _ => short(count as f64 / 1e6) + "M",
+    }
+}
+
 /// `median [min..max]`.
 pub fn spread(median: f64, min: f64, max: f64) -> String {
     format!("{} [{}..{}]", short(median), short(min), short(max))

@@ -114,14 +114,14 @@ fn judged() -> Vec<(String, Judged)> {
         true => {
             let all = real::pairs();
             let one = |n: usize| Some(wanted(n).then(|| (all[n].name(), all[n].judge())));
-            batch::run(jobs, all.len(), one, || {})
+            batch::run(jobs, all.len(), one, |_| {})
         }
         false => {
             let mut chance = Chance::new(number(1).unwrap_or(1));
             let pairs = (0..number(0).unwrap_or(30)).map(|_| drawn::Pair::draw(&mut chance));
             let all: Vec<drawn::Pair> = pairs.collect();
             let one = |n: usize| Some(wanted(n).then(|| (all[n].name(), all[n].judge())));
-            batch::run(jobs, all.len(), one, || {})
+            batch::run(jobs, all.len(), one, |_| {})
         }
     };
     all.into_iter().filter_map(|(_, it)| it).collect()
@@ -133,7 +133,7 @@ fn main() {
     let mut without = 0;
     for (n, (name, it)) in all.iter().enumerate() {
         println!("{n} {name}");
-        if it.answer.ran_out.is_some() {
+        if it.answer.lacks > 0.0 {
             without += 1;
             println!("  no figure: a thread ran out of trace");
         } else {

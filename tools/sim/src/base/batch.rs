@@ -4,7 +4,10 @@
 //! of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// As many threads as there are processors.
 pub fn processors() -> usize {
@@ -12,17 +15,18 @@ pub fn processors() -> usize {
 }
 
 /// Makes the runs `0..n` on `jobs` threads; returns the results, each with its run. A run without a result
-/// was stopped: its thread begins no other one. `finished` hears of each result, on the calling thread.
+/// was stopped: its thread begins no other one. `finished` hears of each result, and each second without one
+/// of none, on the calling thread.
 ///
 /// ```
-/// let squares = quiescent_sim::batch::run(3, 5, |it| Some(it * it), || {});
+/// let squares = quiescent_sim::batch::run(3, 5, |it| Some(it * it), |_| {});
 /// assert_eq!(squares, [(0, 0), (1, 1), (2, 4), (3, 9), (4, 16)]);
 /// ```
 pub fn run<T: Send>(
     jobs: usize,
     n: usize,
     one: impl Fn(usize) -> Option<T> + Sync,
-    mut finished: impl FnMut(),
+    mut finished: impl FnMut(u64),
 ) -> Vec<(usize, T)> {
     let mut results = Vec::new(); // grows with the runs: `n` may be more than there is memory for
     // Relaxed: the number is all that is shared by it; the results go through the channel.
@@ -46,9 +50,15 @@ pub fn run<T: Send>(
             });
         }
         drop(send);
-        for result in receive {
-            results.push(result);
-            finished();
+        loop {
+            match receive.recv_timeout(SECOND) {
+                Ok(result) => {
+                    results.push(result);
+                    finished(1);
+                }
+                Err(RecvTimeoutError::Timeout) => finished(0),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
     });
     results.sort_unstable_by_key(|(index, _)| *index);
@@ -63,17 +73,17 @@ mod tests {
     fn the_order_is_that_of_the_runs_whatever_the_jobs() {
         for jobs in [0, 1, 2, 7, 100] {
             let mut heard = 0;
-            let all = run(jobs, 20, Some, || heard += 1);
+            let all = run(jobs, 20, Some, |done| heard += done);
             let expected: Vec<_> = (0..20).map(|it| (it, it)).collect();
             assert_eq!((all, heard), (expected, 20));
         }
-        assert!(run(4, 0, Some, || {}).is_empty());
+        assert!(run(4, 0, Some, |_| {}).is_empty());
     }
 
     #[test]
     fn what_is_stopped_ends_at_once_however_much_is_left() {
         for jobs in [1, 7] {
-            let some = run(jobs, usize::MAX, |it| (it < 5).then_some(()), || {});
+            let some = run(jobs, usize::MAX, |it| (it < 5).then_some(()), |_| {});
             assert_eq!(
                 some.into_iter().map(|it| it.0).collect::<Vec<_>>(),
                 [0, 1, 2, 3, 4]

@@ -72,7 +72,7 @@ fn each<R: Send>(
     let stop = control.flag();
     let one = |place: usize| (!stop.load(Relaxed)).then(|| run(place));
     control.progress.begin("the model", n as u64);
-    let done = batch::run(jobs, n, one, || control.progress.advance(1));
+    let done = batch::run(jobs, n, one, |done| control.progress.advance(done));
     control.progress.end();
     done.into_iter().map(|(_, it)| it).collect()
 }

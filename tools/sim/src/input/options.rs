@@ -14,8 +14,8 @@ use quiescent_kernel::{Config, CpuId, EarlyQs};
 pub enum Smp {
     /// As hardware does.
     Parallel,
-    /// One at a time, as the virtual machine did on which the shared traces were taken: a CPU that has
-    /// something to do starts when the one that executes halts; several follow in the order of their numbers.
+    /// One at a time, as an emulator does: a CPU that has something to do starts when the one that executes
+    /// halts, or sets its clock to the machine's next event; several follow in the order of their numbers.
     Serial,
 }
 
@@ -81,6 +81,9 @@ described! {
         /// Do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the
         /// shared traces.
         pub smp: Smp = Smp::Parallel,
+        /// By so many millionths of a delay an emulator's clocks go off early (smp=serial), because their
+        /// frequency was measured wrong; a trace's is read off it.
+        pub clock_early_ppm: i64 = 0,
         /// An idle CPU's tick stops at each idle entry, or when one more tick has arrived.
         pub idle_loop: IdleLoop = IdleLoop::Classic,
         /// An idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ).
@@ -158,9 +161,6 @@ described! {
         pub gp_cpu: CpuId = 0,
         /// The scheduler moves each of RCU's threads to any CPU so often, on average.
         pub moves: Option<u64> = None,
-        /// FITTED: so many of 1000 times that two idle CPUs tick at one instant, a scan finds one of them in
-        /// its handler (smp=serial).
-        pub frozen_permille: u32 = 0,
         /// FOR TESTS: RCU's threads do their work step by step, others in between; costs are counted too
         /// often.
         pub stepwise: bool = false,

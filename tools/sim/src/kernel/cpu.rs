@@ -84,6 +84,10 @@ pub(crate) struct Core {
     pub in_irq: bool,
     /// Since when.
     pub irq_since: u64,
+    /// It has set its clock to what comes next of all: other CPUs have their turns first (`smp`).
+    pub hands_over: bool,
+    /// How late its clock goes off, in picoseconds; negative: how early.
+    pub late_ps: i64,
     /// That interrupt came while the CPU was halted.
     pub from_halt: bool,
     /// Tasks that want to run, in the order of their wake-ups.

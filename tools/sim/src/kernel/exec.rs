@@ -19,6 +19,9 @@ impl Machine {
     /// A piece of work is done.
     pub(crate) fn done(&mut self, cpu: CpuId) {
         let core = &mut self.cores[cpu as usize];
+        if std::mem::take(&mut core.hands_over) && !self.waiting.is_empty() {
+            return self.waits(cpu);
+        }
         if core.exec == Exec::Computing {
             core.left = 0;
             core.since = self.now;
@@ -52,6 +55,7 @@ impl Machine {
 
     fn act(&mut self, cpu: CpuId) -> Act {
         let from_user = self.leave_user(cpu);
+        self.wheel.executes(cpu, self.jiffy_now());
         let core = &mut self.cores[cpu as usize];
         let place = NotePlace {
             at: self.now,
@@ -127,6 +131,7 @@ impl Machine {
         let costs = self.options.costs;
         let mut cost = 0;
         let core = &mut self.cores[cpu as usize];
+        let clock = core.tick || !core.alarms.is_empty();
         if core.tick {
             core.alarms.append(&mut core.deferred);
         }
@@ -150,6 +155,9 @@ impl Machine {
                 self.barrier_says("IRQ", None, self.barrier.engine.seq());
             }
         }
+        if clock {
+            self.sets_clock(cpu);
+        }
         Act::Busy(cost)
     }
 
@@ -161,6 +169,7 @@ impl Machine {
                 self.now
             )
         });
+        self.wheel.counts(cpu, self.jiffy_now());
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
@@ -271,9 +280,10 @@ impl Machine {
             if !watch.is_watching() {
                 watch.idle_exit();
             }
-            if !self.is_full(cpu) {
+            if !self.is_full(cpu) && !self.wheel.ticks(cpu) {
                 self.wheel.start_tick(cpu);
                 self.expect_jiffy();
+                self.sets_clock(cpu);
             }
         }
         self.look_after_full_tick(cpu);

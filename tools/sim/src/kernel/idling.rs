@@ -16,8 +16,6 @@
 //! to the wake-up; the exit latency counts as [`BUSY`](crate::idling::BUSY). So the times of all states add
 //! up to the whole time, for CPUs, for cores and for the package.
 
-use std::collections::BTreeSet;
-
 use quiescent_kernel::CpuId;
 use quiescent_kernel::fast_no_hz::IdleNeeds;
 
@@ -67,27 +65,12 @@ impl Idling {
             cpus: layout.iter().map(cpu).collect(),
             cores,
             package: Package::new(options.cpus, &table.package, deepest),
-            timers: BTreeSet::new(),
             sent_for: None,
             cpu_books: books.clone(),
             core_books: books,
             periods: Histogram::default(),
             table,
         }))
-    }
-
-    /// A sleep of this CPU ends at `at`.
-    pub fn sets_timer(&mut self, cpu: CpuId, at: u64, task: usize, round: u64) {
-        self.timers.insert((at, cpu, task, round));
-    }
-
-    /// It has.
-    pub fn timer_rang(&mut self, cpu: CpuId, at: u64, task: usize, round: u64) {
-        self.timers.remove(&(at, cpu, task, round));
-    }
-
-    fn next_timer(&self, cpu: CpuId) -> Option<u64> {
-        self.timers.iter().find(|it| it.1 == cpu).map(|it| it.0)
     }
 
     /// What `cpu` has to wait for until it has woken up.
@@ -180,7 +163,7 @@ impl Machine {
             .into_iter()
             .chain(clock);
         let clock = clock.map(|at| away(self.begins(at.max(jiffy + 1))));
-        let timer = idling.next_timer(cpu).map(away);
+        let timer = self.next_alarm(|it| it == cpu).map(away);
         let running = self.wheel.ticks(cpu);
         let ask = Ask {
             timer: clock.chain(timer).min().unwrap_or(u64::MAX),
@@ -203,12 +186,6 @@ impl Machine {
         it.choice.keeps_tick
     }
 
-    /// When this jiffy begins, in nanoseconds.
-    fn begins(&self, jiffy: u64) -> u64 {
-        let after = jiffy.saturating_sub(self.options.jiffies);
-        after.saturating_mul(self.options.jiffy_ns())
-    }
-
     /// `cpu` has halted.
     pub(crate) fn halts(&mut self, cpu: CpuId) {
         if self.idling.is_none() {
@@ -224,7 +201,7 @@ impl Machine {
             it.choice.state = idling.table.kinds[it.kind].states.len() - 1;
             it.ticks = Ticks::No;
         }
-        let timer = idling.timers.first().map(|it| it.0);
+        let timer = self.alarms.first().map(|it| it.0);
         let timer = next.into_iter().chain(timer).min();
         let away = timer.map_or(u64::MAX, |at| at.saturating_sub(now));
         idling.halts(cpu, now, away, window);

@@ -32,7 +32,7 @@ impl Machine {
             queue: Queue::default(),
             cores: (0..cpus).map(|_| Core::new()).collect(),
             tasks: Vec::new(),
-            wheel: Wheel::new(options.timer_migration),
+            wheel: Wheel::new(options.timer_migration, options.jiffies),
             stats: Stats {
                 until: u64::MAX,
                 interruptions: vec![(0, 0); cpus as usize],
@@ -57,6 +57,7 @@ impl Machine {
             executing: None,
             last: cpus - 1,
             waiting: BTreeSet::new(),
+            alarms: BTreeSet::new(),
             live_tasks: 0,
             functions: HashMap::new(),
             chance: Chance::new(options.seed),
@@ -135,8 +136,8 @@ impl Machine {
     pub(crate) fn set_alarm(&mut self, cpu: CpuId, task: usize, at: u64) {
         let round = self.tasks[task].round;
         self.queue.put(at, Event::Alarm { cpu, task, round });
-        if let Some(idling) = &mut self.idling {
-            idling.sets_timer(cpu, at, task, round);
+        if self.idling.is_some() || self.options.smp == Smp::Serial {
+            self.alarms.insert((at, cpu, task, round));
         }
     }
 
@@ -220,8 +221,23 @@ impl Machine {
         self.now
     }
 
-    pub(crate) fn jiffies(&self) -> u64 {
+    /// The jiffy that it is.
+    pub(crate) fn jiffy_now(&self) -> u64 {
         self.options.jiffies + self.now / self.options.jiffy_ns()
+    }
+
+    /// When this jiffy begins, in nanoseconds.
+    pub(crate) fn begins(&self, jiffy: u64) -> u64 {
+        let after = jiffy.saturating_sub(self.options.jiffies);
+        after.saturating_mul(self.options.jiffy_ns())
+    }
+
+    /// The jiffies that were counted: where CPUs are serial, one may tick before that which counts them.
+    pub(crate) fn jiffies(&self) -> u64 {
+        match self.options.smp {
+            Smp::Parallel => self.jiffy_now(),
+            Smp::Serial => self.wheel.counted(),
+        }
     }
 
     fn happen(&mut self, event: Event) {
@@ -243,9 +259,7 @@ impl Machine {
             Event::Plug { cpu, online } => self.plugged(cpu, online),
             Event::Late { task, waker } => self.wake_late(task, waker),
             Event::Alarm { cpu, task, round } => {
-                if let Some(idling) = &mut self.idling {
-                    idling.timer_rang(cpu, self.now, task, round);
-                }
+                self.alarms.remove(&(self.now, cpu, task, round));
                 let cpu = self.heir(cpu);
                 if self.tasks[task].deferred {
                     self.cores[cpu as usize].deferred.push((task, round));
@@ -266,7 +280,7 @@ impl Machine {
             return; // asked for twice
         }
         self.jiffy_at = None;
-        let rung = self.wheel.ring(self.jiffies());
+        let rung = self.wheel.ring(self.jiffy_now());
         let mut due: BTreeSet<CpuId> = self.wheel.active().collect();
         due.extend(rung.iter().map(|it| it.0));
         self.blames_jiffy(due.iter().copied(), &rung);
@@ -274,11 +288,11 @@ impl Machine {
             self.cores[cpu as usize].tick = true;
         }
         let for_all = rung.into_iter().filter(|it| it.1 == For::All);
-        let rung: Vec<CpuId> = for_all.map(|it| it.0).collect();
-        for &cpu in &rung {
+        let rung = for_all.map(|it| it.0);
+        for cpu in rung {
             self.cores[cpu as usize].rung = true;
         }
-        self.freeze(&rung, due.len());
+        self.go_off(&due);
         for &cpu in &due {
             self.wants(cpu);
         }
@@ -286,30 +300,13 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    /// Several CPUs take a tick at the same instant and only one at a time executes: by chance another one
-    /// has entered its handler when the first executes, and a scan finds it there.
-    fn freeze(&mut self, rung: &[CpuId], due: usize) {
-        if self.options.frozen_permille == 0 || self.options.smp == Smp::Parallel || due < 2 {
-            return;
-        }
-        for &cpu in rung {
-            let core = &mut self.cores[cpu as usize];
-            if core.exec == Exec::Halted && self.chance.permille(self.options.frozen_permille) {
-                core.in_irq = true;
-                core.irq_since = self.now;
-                core.from_halt = true;
-                self.rcu.watch[cpu as usize].irq_enter();
-            }
-        }
-    }
-
     /// Schedules the next jiffy in which a CPU ticks.
     pub(crate) fn expect_jiffy(&mut self) {
-        let next = self.jiffies() + 1;
+        let next = self.jiffy_now() + 1;
         let Some(jiffy) = self.wheel.next_jiffy(next) else {
             return;
         };
-        let at = (jiffy - self.options.jiffies) * self.options.jiffy_ns();
+        let at = self.begins(jiffy);
         if self.jiffy_at.is_none_or(|known| at < known) {
             self.jiffy_at = Some(at);
             self.queue.put(at, Event::Jiffy);

@@ -44,7 +44,7 @@ mod pending;
 mod rcu;
 mod roaming;
 mod sections;
-mod smp;
+pub(crate) mod smp;
 mod softirq;
 mod srcu;
 pub(crate) mod state;

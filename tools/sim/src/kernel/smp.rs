@@ -1,9 +1,24 @@
 //! Which CPUs execute: all at the same time, or one at a time.
 //!
 //! A CPU that has work *waits* for its turn. Where CPUs are parallel it begins at once. Where they are serial
-//! it begins when the CPU that executes halts or computes; the CPU with the next higher number has its turn
-//! first. An interrupt from another CPU gives a CPU work; where CPUs are parallel it takes some time to
-//! arrive.
+//! it begins when the CPU that executes halts, computes, or *hands over*; the CPU with the next higher number
+//! has its turn first. An interrupt from another CPU gives a CPU work; where CPUs are parallel it takes some
+//! time to arrive.
+//!
+//! # Handing over
+//! An emulator of serial CPUs executes one of them up to the machine's next event. So a CPU that sets its
+//! clock to an earlier time than all others makes it look again, and the others have their turns: in a
+//! tick's handler before its soft interrupts, and when a CPU leaves the idle loop and starts its tick. Clocks
+//! that are set for the same tick differ by less than a cycle, a matter of chance: so the first CPU to set its
+//! clock hands over, the second one in half of the cases, the third in a third. Where the clocks' frequency is
+//! wrong (`clock_early_ppm`) a clock that is set later for the same tick is less early, too. Each clock that goes off makes the
+//! emulator look again before a handler has begun; so the handlers begin with the CPU after that whose clock
+//! is the last but one. A grace period's scan finds a CPU that has handed over in its handler.
+//!
+//! One CPU counts jiffies for all (`wheel`). Who ticks before it sees the count of the jiffy before, and does
+//! not notice a timer that is due.
+
+use std::collections::BTreeSet;
 
 use quiescent_kernel::CpuId;
 
@@ -11,6 +26,9 @@ use crate::input::options::Smp;
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
 use crate::kernel::state::Machine;
+
+/// A clock counts whole cycles, of so many picoseconds.
+pub(crate) const CYCLE_PS: u64 = 16_000;
 
 impl Machine {
     /// An interrupt is due on `cpu`, or something is ready to run there.
@@ -66,6 +84,56 @@ impl Machine {
         let idling = self.idling.as_mut();
         let at = self.now + idling.map_or(0, |it| it.take_latency(cpu));
         self.queue.put(at, Event::Done { cpu, work });
+    }
+
+    /// `cpu` goes on after the others that wait.
+    pub(crate) fn waits(&mut self, cpu: CpuId) {
+        self.cores[cpu as usize].exec = Exec::Waiting;
+        self.waiting.insert(cpu);
+        self.release(cpu);
+    }
+
+    /// `cpu` has set its clock. Is that the machine's next event?
+    pub(crate) fn sets_clock(&mut self, cpu: CpuId) {
+        if self.options.smp == Smp::Parallel {
+            return;
+        }
+        let away = self.begins(self.jiffy_now() + 1) - self.now;
+        let wrong = away as i64 * self.options.clock_early_ppm / 1000;
+        self.cores[cpu as usize].late_ps = -wrong - self.chance.below(CYCLE_PS) as i64;
+        let tick = self.tick_of(cpu);
+        let alarm = self.next_alarm(|it| it == cpu).map(|at| (at, 0));
+        let Some(own) = tick.into_iter().chain(alarm).min() else {
+            return;
+        };
+        // Whose clock has gone off sets it in its own handler.
+        let set = |it: CpuId| it != cpu && !self.cores[it as usize].has_irq();
+        let mut others = (0..self.options.cpus).filter(|&it| set(it));
+        let first = !others.any(|it| self.tick_of(it).is_some_and(|it| it < own));
+        let mut before = self.alarms.iter().take_while(|it| it.0 < own.0);
+        self.cores[cpu as usize].hands_over = first && !before.any(|it| set(it.1));
+    }
+
+    /// When the CPU has its next tick, or the clock goes off that it has set for timers, and how late that is.
+    fn tick_of(&self, cpu: CpuId) -> Option<(u64, i64)> {
+        let jiffy = self.wheel.next_clock(self.jiffy_now() + 1, cpu)?;
+        Some((self.begins(jiffy), self.cores[cpu as usize].late_ps))
+    }
+
+    /// Clocks of these CPUs go off at the same instant. Which one takes its interrupt first?
+    pub(crate) fn go_off(&mut self, due: &BTreeSet<CpuId>) {
+        let mut due: Vec<CpuId> = due.iter().copied().collect();
+        due.sort_by_key(|&it| self.cores[it as usize].late_ps);
+        if let [.., before, _] = due[..]
+            && self.executing.is_none()
+        {
+            self.last = before;
+        }
+    }
+
+    /// When the first sleep of these CPUs ends that ends by a clock of its own.
+    pub(crate) fn next_alarm(&self, of: impl Fn(CpuId) -> bool) -> Option<u64> {
+        self.alarms.iter().find(|it| of(it.1)).map(|it| it.0)
     }
 
     /// `cpu` does not execute any more: others may.

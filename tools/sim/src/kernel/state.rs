@@ -63,6 +63,9 @@ pub struct Machine {
     pub(crate) executing: Option<CpuId>,
     pub(crate) last: CpuId,
     pub(crate) waiting: BTreeSet<CpuId>,
+    /// Sleeps that end by clocks of their own, the earliest first: time, CPU, task and round. Kept where the
+    /// machine has idle states, or CPUs are serial.
+    pub(in crate::kernel) alarms: BTreeSet<(u64, CpuId, usize, u64)>,
     pub(crate) live_tasks: usize,
     /// The numbers of functions by their names: a trace can have as many as records.
     pub(in crate::kernel) functions: HashMap<String, usize>,

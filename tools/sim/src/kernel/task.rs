@@ -152,8 +152,8 @@ impl Task {
 
     /// The CPU on which it runs when `waker` wakes it at `now`.
     pub fn target(&self, now: u64, waker: CpuId) -> CpuId {
-        let placed = self.places.iter().rev().find(|&&(from, _)| from <= now);
-        placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)
+        let placed = self.places.partition_point(|it| it.0 <= now).checked_sub(1);
+        placed.map_or_else(|| self.cpu.unwrap_or(waker), |it| self.places[it].1)
     }
 
     /// What a trace prints for its state when it stops running.
@@ -162,6 +162,7 @@ impl Task {
             (State::Awake, _) => 'R',
             (State::Over, _) => 'X',
             (State::Sleeping, Kind::GpThread) => 'I',
+            (State::Sleeping, _) if self.waits.is_some() => 'D',
             (State::Sleeping, _) => 'S',
         }
     }

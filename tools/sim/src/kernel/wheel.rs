@@ -16,6 +16,10 @@
 //! A clock that was set so is not stopped when another CPU wakes later; so two CPUs may tick at the same
 //! instant. If the owner of a timer is one of them it takes the timer itself.
 //!
+//! # Who counts jiffies
+//! One CPU counts them in its ticks, for all: the first to tick after the one before has stopped its tick. A
+//! CPU whose tick is stopped counts those that have passed when it wakes up.
+//!
 //! # Without migration
 //! Before Linux 6.9 a timer stayed on the CPU that it was given to when it was set: each CPU takes its own
 //! timers, and one whose tick stops sets its clock to the earliest of them. (A CPU that set a timer while it
@@ -59,8 +63,14 @@ pub(crate) struct Wheel {
     migrator: Option<CpuId>,
     /// Each CPU takes its own timers only.
     local: bool,
+    /// Who counts jiffies, and how many there were.
+    counter: Option<CpuId>,
+    counted: u64,
     /// Clocks of CPUs whose tick is stopped, by jiffy.
     clocks: BTreeSet<(u64, CpuId, For)>,
+    /// External ticks of each CPU behind the first, which is among the clocks. A replay has them all from the
+    /// beginning, and clocks are searched at each idle entry.
+    outside: BTreeSet<(CpuId, u64)>,
 }
 
 /// The purpose of a clock.
@@ -75,10 +85,11 @@ pub(crate) enum For {
 }
 
 impl Wheel {
-    /// One on which CPUs take the timers of others, or not.
-    pub fn new(migration: bool) -> Wheel {
+    /// One on which CPUs take the timers of others, or not, after so many jiffies.
+    pub fn new(migration: bool, jiffies: u64) -> Wheel {
         Wheel {
             local: !migration,
+            counted: jiffies,
             ..Wheel::default()
         }
     }
@@ -117,6 +128,25 @@ impl Wheel {
         self.active.contains(&cpu)
     }
 
+    /// Jiffies that have been counted.
+    pub fn counted(&self) -> u64 {
+        self.counted
+    }
+
+    /// `cpu` takes a tick in this jiffy.
+    pub fn counts(&mut self, cpu: CpuId, jiffy: u64) {
+        if *self.counter.get_or_insert(cpu) == cpu {
+            self.counted = jiffy;
+        }
+    }
+
+    /// `cpu` does something in this jiffy.
+    pub fn executes(&mut self, cpu: CpuId, jiffy: u64) {
+        if !self.ticks(cpu) {
+            self.counted = jiffy;
+        }
+    }
+
     /// CPUs whose ticks run.
     pub fn active(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.active.iter().copied()
@@ -134,6 +164,7 @@ impl Wheel {
 
     /// Its tick stops. If it was the last one, its clock is set to the earliest timer there is.
     pub fn stop_tick(&mut self, cpu: CpuId) {
+        self.counter.take_if(|it| *it == cpu);
         if !self.active.remove(&cpu) {
             return;
         }
@@ -172,6 +203,11 @@ impl Wheel {
                 self.clocks.insert((at, heir, whose));
             }
         }
+        let those = self.outside.range((gone, 0)..=(gone, u64::MAX));
+        for it in those.copied().collect::<Vec<_>>() {
+            self.outside.remove(&it);
+            self.ring_outside(heir, it.1);
+        }
     }
 
     /// The next jiffy in which some CPU has a tick, or its clock goes off; `next` is the first that there can
@@ -183,6 +219,17 @@ impl Wheel {
         }
     }
 
+    /// The jiffy for which the CPU has set its clock; a tick that runs comes in `next`.
+    pub fn next_clock(&self, next: u64, cpu: CpuId) -> Option<u64> {
+        let set = || {
+            self.clocks
+                .iter()
+                .find(|it| it.1 == cpu)
+                .map(|it| it.0.max(next))
+        };
+        self.ticks(cpu).then_some(next).or_else(set)
+    }
+
     /// Sets the clock of `cpu`, whose tick is stopped, for its own purpose; or stops it.
     pub fn look_after_itself(&mut self, cpu: CpuId, at: Option<u64>) {
         self.clocks.retain(|it| (it.1, it.2) != (cpu, For::Itself));
@@ -191,7 +238,16 @@ impl Wheel {
 
     /// `cpu` takes a tick in that jiffy, without a known cause.
     pub fn ring_outside(&mut self, cpu: CpuId, at: u64) {
-        self.clocks.insert((at, cpu, For::Outside));
+        let mut set = self.clocks.iter();
+        let set = set.find(|it| (it.1, it.2) == (cpu, For::Outside)).copied();
+        if let Some(later) = set.filter(|it| at < it.0) {
+            self.clocks.remove(&later);
+            self.outside.insert((cpu, later.0));
+        }
+        match set {
+            Some(it) if it.0 <= at => self.outside.insert((cpu, at)),
+            _ => self.clocks.insert((at, cpu, For::Outside)),
+        };
     }
 
     /// Removes the clocks that expire in jiffy `now`, and returns them with their purposes.
@@ -202,6 +258,11 @@ impl Wheel {
         {
             self.clocks.remove(&it);
             rung.push((it.1, it.2));
+            let mut later = self.outside.range((it.1, 0)..=(it.1, u64::MAX));
+            if let (For::Outside, Some(&next)) = (it.2, later.next()) {
+                self.outside.remove(&next);
+                self.clocks.insert((next.1, it.1, For::Outside));
+            }
         }
         rung
     }
@@ -304,7 +365,7 @@ mod tests {
 
     #[test]
     fn without_migration_each_cpu_sets_its_clock_for_its_own() {
-        let mut wheel = Wheel::new(false);
+        let mut wheel = Wheel::new(false, 0);
         wheel.start_tick(1);
         wheel.start_tick(0);
         wheel.set(Timer::Wake(7), 1, 30);
@@ -319,6 +380,29 @@ mod tests {
         assert_eq!(wheel.take_due(1, 30, |_| true), Some(Timer::Wake(7)));
         wheel.set(Timer::Group(0), 2, 40);
         assert_eq!(wheel.ring(40), [(2, For::All)], "set while it idles");
+    }
+
+    #[test]
+    fn one_cpu_counts_jiffies_until_its_tick_stops() {
+        let mut wheel = Wheel::new(true, 10);
+        wheel.start_tick(1);
+        wheel.start_tick(0);
+        wheel.counts(1, 11);
+        wheel.counts(0, 12);
+        assert_eq!(
+            wheel.counted(),
+            11,
+            "CPU 0 ticks before CPU 1, which counts"
+        );
+        wheel.counts(1, 12);
+        assert_eq!(wheel.counted(), 12);
+        wheel.stop_tick(1);
+        wheel.counts(0, 13);
+        assert_eq!(wheel.counted(), 13, "the next one to tick");
+        wheel.executes(0, 14);
+        assert_eq!(wheel.counted(), 13);
+        wheel.executes(1, 14);
+        assert_eq!(wheel.counted(), 14, "its tick is stopped: it looks itself");
     }
 
     #[test]
@@ -382,6 +466,23 @@ mod tests {
         wheel.look_after_itself(1, None);
         assert_eq!(wheel.next_jiffy(7), Some(20));
         assert_eq!(wheel.ring(20), [(1, For::Outside)]);
+        // Only the first of a CPU is searched for at each idle entry.
+        for at in [40, 30, 50, 30] {
+            wheel.ring_outside(1, at);
+        }
+        wheel.ring_outside(2, 45);
+        assert_eq!((clock(&wheel), wheel.clocks.len()), (Some(30), 2));
+        wheel.migrate(1, 3);
+        let of = |cpu| (cpu, For::Outside);
+        for (now, rung) in [
+            (30, vec![of(3)]),
+            (44, vec![of(3)]),
+            (60, vec![of(2), of(3)]),
+        ] {
+            let mut all = wheel.ring(now);
+            all.dedup();
+            assert_eq!(all, rung, "{now}");
+        }
     }
 
     #[test]

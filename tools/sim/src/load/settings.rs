@@ -22,7 +22,7 @@ mod releases;
 mod table;
 
 pub use checks::{MOST_CPUS, bytes_per_cpu, warnings};
-pub use releases::{HISTORY, History, RELEASES, Since};
+pub use releases::{HISTORY, History, RELEASES, Since, differences};
 pub use table::{SETTINGS, Setting};
 
 use crate::base::error::{Error, is_near, nearest};

@@ -193,11 +193,8 @@ pub struct Stats {
     pub syscalls: Vec<crate::record::syscalls::SysCall>,
     /// Idle states, if the machine has any.
     pub idled: Option<crate::idling::Idled>,
-    /// Of a replay: how long before the end of the window some thread has come to the end of the trace,
-    /// because it waited less than there, in nanoseconds.
+    /// Of a replay: how long before its end the input was over, in nanoseconds.
     pub uncovered: u64,
-    /// That thread.
-    pub uncovered_by: Option<String>,
     /// The SRCU domain, if it was used.
     pub srcu: Option<SrcuStats>,
     /// Callbacks that had not been invoked at the end.

@@ -19,10 +19,12 @@ mod actors;
 mod case;
 mod shrink;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 pub use actors::{Actor, Role};
 pub use case::Case;
@@ -44,7 +46,7 @@ const REST: u64 = 30_000_000_000;
 const LOOK: u64 = 1_000_000_000;
 
 /// The kind of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A wait or a callback ended while a section was open that it had to outlive.
@@ -58,7 +60,7 @@ pub enum Kind {
 }
 
 /// A violation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Its kind.
     pub kind: Kind,
@@ -74,7 +76,7 @@ pub struct Outcome {
     /// The finding, if there is one.
     pub finding: Option<Finding>,
     /// What was done, by name.
-    pub counts: BTreeMap<&'static str, u64>,
+    pub counts: BTreeMap<Cow<'static, str>, u64>,
     /// States, by a hash, and trace points, if they were counted.
     pub states: BTreeSet<u64>,
     /// The engine's trace points.
@@ -90,6 +92,23 @@ impl Outcome {
         self.states.extend(other.states);
         self.points.extend(other.points);
         self.finding = self.finding.take().or(other.finding);
+    }
+
+    /// Everything but the finding, so that other machines' can be added to it.
+    pub fn to_json(&self) -> Value {
+        json!({ "counts": self.counts, "states": self.states, "points": self.points })
+    }
+
+    /// What [`Outcome::to_json`] has made; none if it is something else.
+    pub fn from_json(value: &Value) -> Option<Outcome> {
+        let points: BTreeSet<(String, String)> = Deserialize::deserialize(&value["points"]).ok()?;
+        let is_there = |it: &Point| points.contains(&(it.0.to_owned(), it.1.to_owned()));
+        Some(Outcome {
+            finding: None,
+            counts: Deserialize::deserialize(&value["counts"]).ok()?,
+            states: Deserialize::deserialize(&value["states"]).ok()?,
+            points: crate::points().into_iter().filter(is_there).collect(),
+        })
     }
 
     /// A count by its name; 0 if there is none.
@@ -132,7 +151,8 @@ pub fn run(case: &Case, tally: bool) -> Outcome {
     if let Some(machine) = machine {
         outcome.states = machine.states().clone();
         outcome.points = machine.reached();
-        outcome.counts = machine.counts();
+        let counts = machine.counts().into_iter();
+        outcome.counts = counts.map(|(name, count)| (name.into(), count)).collect();
     }
     outcome
 }

@@ -93,7 +93,7 @@ impl Trace {
 pub(super) fn slices(trace: &Trace, times: u64) -> u64 {
     let start = trace.recorded.window.start_ns;
     let length = feed::end(&trace.recorded, times).saturating_sub(start);
-    length.div_ceil(super::SLICE)
+    length.div_ceil(super::LONG_SLICE)
 }
 
 #[cfg(test)]

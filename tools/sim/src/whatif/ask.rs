@@ -44,28 +44,20 @@ pub struct Answer {
     pub fed: Fed,
     /// The figures.
     pub lines: Vec<Line>,
-    /// Threads came to the end of their input before the window did, and got what they did in it again.
+    /// How long the run took, in seconds: as recorded, and with the change. Where threads wait, it ends when
+    /// the last of them has done what it did in the window.
+    pub took: [f64; 2],
+    /// A run took longer than the trace, and threads that do not wait got what they did in the window again.
     pub again: bool,
-    /// Who ran out of trace even so, as recorded or with the change: no figure of that run is known.
-    pub ran_out: Option<RanOut>,
+    /// So many seconds at the end of a run had no input even so.
+    pub lacks: f64,
     /// Lines and records of the trace that could not be read.
     pub unread: u64,
     /// What makes the figures doubtful.
     pub doubts: Vec<String>,
 }
 
-/// A thread has no input left, long before the window ends.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RanOut {
-    /// Its name and number.
-    pub thread: String,
-    /// With the change, and not as recorded.
-    pub with_change: bool,
-    /// So many seconds before the end of the window.
-    pub seconds: f64,
-}
-
-/// A thread without input for a larger share of the window leaves no figure.
+/// A larger share of a run without input makes its figures doubtful.
 const UNCOVERED: f64 = 0.05;
 
 /// What the model was fed with.
@@ -86,6 +78,15 @@ pub struct Fed {
     /// Waits for all callbacks (`rcu_barrier`).
     pub barriers: usize,
 }
+
+/// Settings that only concern who waits for a grace period, and those that only concern callbacks.
+const OF_WAITERS: [&str; 4] = [
+    "rcu_expedited",
+    "rcu_normal",
+    "rcu_normal_wake_from_gp",
+    "wake_from_gp_latch",
+];
+const OF_CALLBACKS: [&str; 4] = ["rcu_nocbs", "rcu_lazy", "lazy_flush", "blimit"];
 
 /// Settings that are the trace's, and why another value makes no sense.
 const FIXED: [(&str, &str); 3] = [
@@ -203,21 +204,16 @@ pub fn ask(
         return Err(Error::Usage(why));
     }
     bar.begin("model: change", 2 * slices(trace, times));
-    let Some((before, after, feed, ran_out)) = both(trace, &machines, times, step) else {
+    let Some((before, after, feed)) = both(trace, &machines, times, step) else {
         return Ok(None);
     };
     let mut lines = lines(trace, &before, &after);
-    let length = length(trace, times);
-    if let Some(it) = &ran_out {
-        it.forget(&mut lines);
+    if changes(&lines) {
+        let Some(others) = elsewhere(trace, &fit, &machines, feed, change, control)? else {
+            return Ok(None);
+        };
+        spread(&mut lines, &others);
     }
-    let Some(mut others) = elsewhere(trace, &fit, &machines, feed, change, control)? else {
-        return Ok(None);
-    };
-    if ran_out.is_none() {
-        others.retain(|it| RanOut::of(&it.1, true, length).is_none());
-    }
-    spread(&mut lines, &others);
     bar.end();
     let inferred = trace.inferred.settings();
     let mut answer = Answer {
@@ -240,8 +236,12 @@ pub fn ask(
         },
         machines,
         lines,
+        took: [&before, &after].map(Stats::seconds),
         again: feed != Feed::of(times),
-        ran_out,
+        lacks: [&before, &after]
+            .map(lacking)
+            .into_iter()
+            .fold(0.0, f64::max),
         unread: trace.unread,
         doubts: Vec::new(),
     };
@@ -249,15 +249,24 @@ pub fn ask(
     Ok(Some(answer))
 }
 
-/// The machine as recorded, and with the change; what both were fed, and who ran out of it.
-type Both = (Stats, Stats, Feed, Option<RanOut>);
-
-/// The length of a run, in seconds.
-fn length(trace: &Trace, times: u64) -> f64 {
-    trace.recorded.window.seconds() * times.max(1) as f64
+/// The change has an effect on some figure.
+fn changes(lines: &[Line]) -> bool {
+    lines.iter().any(|it| it.changed != it.modelled)
 }
 
-/// Runs both, once more with more input if a thread has none left. None if `stop` said so.
+/// Seconds at the end of a run that had no input, if they are many.
+fn lacking(stats: &Stats) -> f64 {
+    let seconds = stats.uncovered as f64 / 1e9;
+    match seconds > UNCOVERED * stats.seconds() {
+        true => seconds,
+        false => 0.0,
+    }
+}
+
+/// The machine as recorded, and with the change; what both were fed.
+type Both = (Stats, Stats, Feed);
+
+/// Runs both, once more with more input if one has none left. None if `stop` said so.
 fn both(
     trace: &Trace,
     machines: &[Options; 2],
@@ -266,16 +275,14 @@ fn both(
 ) -> Option<Both> {
     let run = |feed| {
         let run = |it| trace.run_with(it, feed, Placement::Recorded, &stop);
-        let (before, after) = (run(&machines[0])?, run(&machines[1])?);
-        let ran_out = [(&before, false), (&after, true)]
-            .into_iter()
-            .find_map(|(stats, with)| RanOut::of(stats, with, length(trace, times)));
-        Some((before, after, feed, ran_out))
+        Some((run(&machines[0])?, run(&machines[1])?, feed))
     };
     let first = run(Feed::of(times))?;
-    let lacks = first.3.as_ref();
-    let lacks = lacks.map(|it| it.seconds / length(trace, times));
-    let more = lacks.and_then(|it| first.2.more(it));
+    let nominal = trace.recorded.window.seconds() * times.max(1) as f64;
+    let lack = |it: &&Stats| lacking(it) > 0.0;
+    let longer = [&first.0, &first.1].into_iter().filter(lack);
+    let factor = longer.map(|it| it.seconds() / nominal).fold(0.0, f64::max);
+    let more = (factor > 0.0).then(|| first.2.longer(factor));
     match more.filter(|it| trace.amount(&machines[1], *it).events <= MOST_EVENTS) {
         Some(feed) => run(feed),
         None => Some(first),
@@ -324,29 +331,6 @@ fn elsewhere(
     Ok(all.into_iter().collect())
 }
 
-impl RanOut {
-    /// If a thread of this run did, in a window of so many seconds.
-    fn of(stats: &Stats, with_change: bool, length: f64) -> Option<RanOut> {
-        let seconds = stats.uncovered as f64 / 1e9;
-        let thread = stats.uncovered_by.clone()?;
-        (seconds > UNCOVERED * length).then_some(RanOut {
-            thread,
-            with_change,
-            seconds,
-        })
-    }
-
-    /// No figure of that run is known, but how long its waits took: all of the trace's are in it.
-    fn forget(&self, lines: &mut [Line]) {
-        for line in lines.iter_mut().filter(|it| !it.is_mean_wait()) {
-            line.changed = f64::NAN;
-            if !self.with_change {
-                line.modelled = f64::NAN;
-            }
-        }
-    }
-}
-
 impl Answer {
     /// Figures that decide and are too far off: the change is not to be trusted.
     pub fn misfits(&self) -> impl Iterator<Item = &Line> {
@@ -359,10 +343,38 @@ impl Answer {
         self.lines.iter().filter(unknown)
     }
 
-    /// May the prediction be used? Not where the model does not fit, a thread ran out of trace, or the trace
-    /// is damaged.
+    /// May the prediction be used? Not where the model does not fit, a run ran out of trace, or the trace is
+    /// damaged.
     pub fn holds(&self) -> bool {
-        self.misfits().next().is_none() && self.ran_out.is_none() && self.unread == 0
+        self.misfits().next().is_none() && self.lacks == 0.0 && self.unread == 0
+    }
+
+    /// In words, if the change has no effect: why, as far as that is known.
+    pub fn no_effect(&self) -> Option<String> {
+        if changes(&self.lines) {
+            return None;
+        }
+        let Fed {
+            callbacks,
+            waits,
+            barriers,
+            ..
+        } = self.fed;
+        let keys: Vec<&str> = self.differences().iter().map(|it| it.0).collect();
+        let all = |those: &[&str]| keys.iter().all(|it| those.contains(it));
+        let why = match waits + barriers {
+            0 if all(&OF_WAITERS) => format!(
+                "in this trace callbacks, not waiters, request grace periods ({callbacks} callbacks, no \
+                 wait), and the setting is for waiters"
+            ),
+            _ if callbacks == 0 && all(&OF_CALLBACKS) => {
+                format!(
+                    "in this trace no callback is queued ({waits} waits), and the setting is for callbacks"
+                )
+            }
+            _ => "nothing in this trace depends on the setting".into(),
+        };
+        Some(format!("no effect: {why}"))
     }
 
     /// The settings in which the two machines differ: key, as recorded, changed.

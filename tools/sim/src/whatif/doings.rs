@@ -28,26 +28,32 @@ mod ticks;
 mod waits;
 
 pub use again::{again, period};
-pub use waits::{Awaited, Driven, Waited};
+pub use quiescent_trace::Awaited;
+pub use waits::{Driven, Waited};
 
 use std::collections::HashMap;
 
 use quiescent_kernel::CpuId;
-use quiescent_trace::{Event, Record, Role, Window, role};
+use quiescent_trace::{Event, Record, Role, WaitFollow, Window, role};
 
 use interrupts::Halts;
 use residents::Residents;
 use ticks::{CLAIM, Instant, ONE_JIFFY};
 pub(super) use waits::DRIVER;
-use waits::{Driving, Waiting, is_models};
+use waits::is_models;
 
 /// A step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// So many nanoseconds on a CPU.
     Busy(u64),
-    /// It queues this callback: an index into [`Recorded::arrivals`](quiescent_trace::Recorded::arrivals).
-    Call(usize),
+    /// It queues a callback.
+    Call {
+        /// Which: an index into [`Recorded::arrivals`](quiescent_trace::Recorded::arrivals).
+        index: usize,
+        /// So long after the run began, in nanoseconds.
+        after: u64,
+    },
     /// It waits for RCU; in the trace the wait ended at this instant, in nanoseconds.
     Wait {
         /// For what.
@@ -112,6 +118,8 @@ pub struct Doings {
     pub expedited: Vec<u64>,
     /// Where those were driven.
     pub driver: Driven,
+    /// Callbacks by which waits for a grace period end.
+    pub awakening: u64,
     /// Callbacks of barriers that were invoked.
     pub barrier_callbacks: u64,
     /// The trace has context switches: how long threads ran is known.
@@ -137,8 +145,6 @@ struct Now {
     since: u64,
     running: bool,
     asleep: bool,
-    /// It waits for RCU.
-    waits: Option<Waiting>,
 }
 
 /// A CPU's tick that is under way: its jiffy began then, and the timer that it takes is late.
@@ -159,7 +165,9 @@ pub struct Follow {
     callbacks: usize,
     ticking: HashMap<u32, Ticking>,
     instant: Instant,
-    driving: Driving,
+    waits: WaitFollow<()>,
+    /// Runs of drivers, and of `ksoftirqd` with RCU's soft interrupt: the life, and the run in it.
+    driving: Vec<(usize, usize)>,
     halts: Halts,
     residents: Residents,
 }
@@ -197,9 +205,10 @@ impl Follow {
             Event::Callback { function, .. } => {
                 let index = self.callbacks;
                 self.callbacks += 1;
+                self.out.awakening += u64::from(function == "wakeme_after_rcu");
                 // A wait queues these, as the model's will.
                 if !matches!(function, "wakeme_after_rcu" | "rcu_barrier_callback") {
-                    self.step(record, Step::Call(index));
+                    self.call(record, index);
                 }
             }
             Event::Softirq { vec: RCU_SOFTIRQ } | Event::Invoke { .. }
@@ -208,7 +217,7 @@ impl Follow {
                 self.is_models_own(record);
             }
             Event::Kvfree { .. } => {
-                self.step(record, Step::Call(self.callbacks));
+                self.call(record, self.callbacks);
                 self.callbacks += 1;
             }
             _ => {}
@@ -286,7 +295,6 @@ impl Follow {
                 since: 0,
                 running: false,
                 asleep: true,
-                waits: None,
             }
         });
         let life = &mut lives[now.life];
@@ -305,13 +313,9 @@ impl Follow {
             Some(tick) => tick.jiffy_began,
             None => time,
         };
+        let waits = self.waits.waits(who.1);
         let (now, life) = self.meet(who);
-        let slept = std::mem::take(&mut now.asleep);
-        if let Some(waiting) = &mut now.waits {
-            waiting.slept = true;
-            return;
-        }
-        if !slept {
+        if !std::mem::take(&mut now.asleep) || waits {
             return;
         }
         now.since = time;
@@ -324,44 +328,45 @@ impl Follow {
 
     fn comes(&mut self, who: (&str, u32), record: &Record<'_>) {
         let (time, cpu) = (record.time_ns, record.cpu);
+        let waits = self.waits.waits(who.1);
         let (now, life) = self.meet(who);
         let asleep = std::mem::take(&mut now.asleep);
-        if now.waits.is_none() && (asleep || life.runs.is_empty()) {
+        if !waits && (asleep || life.runs.is_empty()) {
             life.runs.push(Run::unseen(time, cpu));
         }
         (now.since, now.running) = (time, true);
-        self.came_back(who.1, time);
     }
 
     fn leaves(&mut self, (_, pid): (&str, u32), state: &str, record: &Record<'_>) {
-        let sleeps = !state.starts_with('R');
-        self.goes_on(pid);
+        // From asking until it sleeps is a part of the wait.
+        let waits = self.waits.waits(pid);
         let Some((now, life)) = self.of(pid) else {
             return;
         };
-        // From asking until it sleeps is a part of the wait.
-        let ran = std::mem::take(&mut now.running);
-        match &mut now.waits {
-            Some(waiting) => waiting.slept |= sleeps,
-            None if ran => busy(life, record.time_ns.saturating_sub(now.since)),
-            None => {}
+        if std::mem::take(&mut now.running) && !waits {
+            busy(life, record.time_ns.saturating_sub(now.since));
         }
-        now.asleep = sleeps;
+        now.asleep = !state.starts_with('R');
     }
 
-    /// The task that runs does something. What the idle loop and RCU's threads do, and those who wait,
-    /// belongs to a life of that CPU's interrupts.
-    fn step(&mut self, record: &Record<'_>, step: Step) {
-        let (time, cpu) = (record.time_ns, record.cpu);
-        if !record.flags.softirq() && !record.flags.hardirq() {
-            self.goes_on(record.pid);
-        }
-        let waits = self.of(record.pid).is_some_and(|it| it.0.waits.is_some());
-        let interrupts = format!("interrupts/{cpu}");
+    /// The task that runs queues this callback. What the idle loop and RCU's threads queue, and those who
+    /// wait, belongs to a life of that CPU's interrupts.
+    fn call(&mut self, record: &Record<'_>, index: usize) {
+        let waits = self.waits.waits(record.pid);
+        let interrupts = format!("interrupts/{}", record.cpu);
         let who = match is_outside(record.task, record.pid) && !waits {
             true => (record.task, record.pid),
-            false => (interrupts.as_str(), u32::MAX - cpu),
+            false => (interrupts.as_str(), u32::MAX - record.cpu),
         };
+        self.step(record, who, |run| Step::Call {
+            index,
+            after: record.time_ns.saturating_sub(run.at),
+        });
+    }
+
+    /// The thread does something, on the CPU of the record.
+    fn step(&mut self, record: &Record<'_>, who: (&str, u32), step: impl FnOnce(&Run) -> Step) {
+        let (time, cpu) = (record.time_ns, record.cpu);
         let (now, life) = self.meet(who);
         let goes_on = now.running || (!life.runs.is_empty() && time < now.since + ONE_WORK);
         if goes_on {
@@ -374,7 +379,7 @@ impl Follow {
         }
         now.since = time;
         if let Some(run) = life.runs.last_mut() {
-            run.steps.push(step);
+            run.steps.push(step(run));
         }
     }
 
@@ -442,6 +447,6 @@ impl Doings {
     pub fn calls(&self) -> usize {
         let runs = self.lives.iter().flat_map(|it| &it.runs);
         let steps = runs.flat_map(|it| &it.steps);
-        steps.filter(|it| matches!(it, Step::Call(_))).count()
+        steps.filter(|it| matches!(it, Step::Call { .. })).count()
     }
 }

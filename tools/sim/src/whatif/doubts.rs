@@ -1,7 +1,7 @@
 //! Doubts about the figures of a replay, in sentences: the fit, missing parts of the trace, unknown facts.
 
+use super::Answer;
 use super::doings::Awaited;
-use super::{Answer, RanOut};
 use super::{Line, Trace};
 use crate::load::settings;
 
@@ -13,8 +13,9 @@ const UNSEEN: f64 = 0.05;
 
 pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    all.extend(answer.ran_out.as_ref().map(|it| ran_out(it, answer, trace)));
-    if answer.again && answer.ran_out.is_none() {
+    if answer.lacks > 0.0 {
+        all.push(lacks_input(answer, trace));
+    } else if answer.again {
         all.push(AGAIN.into());
     }
     fit(answer, &mut all);
@@ -29,7 +30,17 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     all.extend(trace.damage.iter().cloned());
     lacks(trace, &mut all);
     if alike {
-        all.push(ALIKE.into());
+        let give: Vec<String> = answer
+            .fitted
+            .iter()
+            .map(|it| format!("--as {it}=…"))
+            .collect();
+        all.push(format!(
+            "other machines fit this trace within 15 % too ({}); `range` has the change on all of them; give \
+             {} if you know",
+            answer.fitted.join(", "),
+            give.join(" and ")
+        ));
     }
     let machine = &answer.machines[1];
     if !machine.offloaded().is_empty() && trace.recorded.offloaded.is_empty() {
@@ -50,38 +61,21 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     all
 }
 
-const AGAIN: &str = "threads wait less than in the trace and come to its end before the window does; from \
-                     there on what they did in the window is fed to them again";
-
-const ALIKE: &str = "other machines fit this trace within 15 % too (smp, idle_loop); `range` has the change \
-                     on all of them; give --as smp=… and --as idle_loop=… if you know";
+const AGAIN: &str = "threads wait longer than in the trace, and the run takes longer than it; what others \
+                     did in the window is fed to them again";
 
 fn names<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<&'static str> {
     lines.map(|it| it.metric).collect()
 }
 
-/// Who has no input left, and what to do about it.
-fn ran_out(it: &RanOut, answer: &Answer, trace: &Trace) -> String {
+/// The input is over before the run is, and what to do about it.
+fn lacks_input(answer: &Answer, trace: &Trace) -> String {
     let window = trace.recorded.window;
-    let (from, until) = (
-        window.start_ns as f64 / 1e9,
-        window.end_ns as f64 / 1e9 - it.seconds * 1.01,
-    );
-    let remedy = match answer.times {
-        0 | 1 if until - from > it.seconds / 10.0 => format!(
-            "give --from {from:.6} --to {until:.6}: there is trace behind that window; or record for longer"
-        ),
-        0 | 1 => "record for longer".into(),
-        _ => "give --repeat 1, and --to for a shorter window".into(),
-    };
-    let run = match it.with_change {
-        true => "model with change",
-        false => "model as recorded",
-    };
+    let [from, to] = [window.start_ns, window.end_ns].map(|it| it as f64 / 1e9);
     format!(
-        "of `{run}` only the mean waits are known: thread {} waits less than in the trace and has no input \
-         left {:.1} s before the window ends; {remedy}",
-        it.thread, it.seconds
+        "the input ends {:.1} s before the run does ({:.1} s): rates of what does not wait are too low; give \
+         a smaller part of the trace, of {from:.6} to {to:.6}, with --from and --to",
+        answer.lacks, answer.took[1]
     )
 }
 

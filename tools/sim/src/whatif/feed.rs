@@ -7,6 +7,12 @@
 //! really ends with an external event (a key, a packet), the shift is wrong by the sum of the differences;
 //! the number and length of waits are shown beside the figures.
 //!
+//! **The end.** A run is over when the last thread that waits has done what it did in its part of the trace
+//! ([`FedMachine::end`]): a script whose waits get shorter finishes sooner, and rates are over that time.
+//!
+//! A thread that comes to the measured part of the trace too soon, since it waited less before, is held until
+//! that begins.
+//!
 //! A thread that is late (its CPU was busy with others) skips a sleep that would have ended more than 100 µs
 //! ago.
 
@@ -40,18 +46,20 @@ type Call = (usize, bool, bool);
 /// A thread that repeats its recorded actions.
 struct Again {
     runs: std::vec::IntoIter<Run>,
-    steps: std::vec::IntoIter<Step>,
+    steps: std::iter::Peekable<std::vec::IntoIter<Step>>,
     calls: Rc<[Call]>,
     cpus: u32,
-    /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`FedMachine`] reads it at
-    /// the end.
+    /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`FedMachine`] reads it.
     shift: Rc<Cell<i64>>,
+    /// When this run began in the trace, in nanoseconds.
+    at: u64,
+    /// When what is measured of the trace begins, until it has come there.
+    begins: Option<u64>,
     /// It waits, and in the trace that ended then.
     waits: Option<u64>,
     /// The next run has been slept for.
     slept: Option<Run>,
-    /// What a switch costs the machine: one before and one after a run, which the trace has in the time on a
-    /// CPU.
+    /// What a switch costs the machine, which the trace has in the time on a CPU.
     switch: u64,
     /// See [`Feed::in_kernel`].
     in_kernel: u64,
@@ -60,9 +68,10 @@ struct Again {
 impl Again {
     fn run(&mut self, now: u64) -> Option<Op> {
         let run = self.runs.next()?;
+        self.is_ahead(run.at);
         let at = run.at.saturating_add_signed(self.shift.get());
         if at + LATE < now {
-            self.steps = run.steps.into_iter();
+            self.begins(run);
             return Some(Op::Kernel(0));
         }
         let cpu = run.cpu.min(self.cpus - 1);
@@ -76,28 +85,58 @@ impl Again {
     }
 }
 
+impl Again {
+    /// Does it come to what is measured too soon, having waited less before? Then it is held until that
+    /// begins.
+    fn is_ahead(&mut self, at: u64) -> bool {
+        let begins = self.begins.take_if(|it| *it <= at).is_some();
+        let ahead = begins && self.shift.get() < 0;
+        if ahead {
+            self.shift.set(0);
+        }
+        ahead
+    }
+
+    fn begins(&mut self, run: Run) {
+        self.at = run.at;
+        self.steps = run.steps.into_iter().peekable();
+    }
+
+    /// How long it works of these nanoseconds. A callback goes in no later than it did in the run: what
+    /// interrupts the thread there is in the trace's time, and the model adds its own.
+    fn work(&mut self, ns: u64, now: u64) -> u64 {
+        match self.steps.peek() {
+            Some(Step::Call { after, .. }) => {
+                let due = (self.at + after).saturating_add_signed(self.shift.get());
+                ns.min(due.saturating_sub(now))
+            }
+            _ => ns.saturating_sub(self.switch),
+        }
+    }
+}
+
 impl Work for Again {
     fn next(&mut self, now: u64) -> Op {
         if let Some(until) = self.waits.take() {
             self.shift.set(now as i64 - until as i64);
+            if self.is_ahead(until) {
+                return Op::SleepUntil(until);
+            }
         }
         if let Some(run) = self.slept.take() {
-            self.steps = run.steps.into_iter();
+            self.begins(run);
         }
         loop {
             let Some(step) = self.steps.next() else {
                 return self.run(now).unwrap_or(Op::Exit);
             };
             match step {
-                Step::Busy(ns) => {
-                    let ns = ns.saturating_sub(self.switch);
-                    match ns {
-                        0 => continue,
-                        ns if ns <= self.in_kernel => return Op::Kernel(ns),
-                        ns => return Op::Compute(ns),
-                    }
-                }
-                Step::Call(index) => {
+                Step::Busy(ns) => match self.work(ns, now) {
+                    0 => continue,
+                    ns if ns <= self.in_kernel => return Op::Kernel(ns),
+                    ns => return Op::Compute(ns),
+                },
+                Step::Call { index, .. } => {
                     let Some(&(func, lazy, can_wake)) = self.calls.get(index) else {
                         continue;
                     };
@@ -120,48 +159,56 @@ impl Work for Again {
     }
 }
 
-/// A silence at the end of a trace that is so many times as long as the mean time between a thread's
-/// wake-ups: the thread has ended, and lacks no input.
-const ENDED: u64 = 10;
-
-/// A thread of the machine.
-struct Fed {
-    name: String,
+/// A thread of the machine that waits: what ends the measure.
+struct Script {
     /// How much later than in the trace it is.
     shift: Rc<Cell<i64>>,
-    /// When it was woken last in the trace, from a sleep or a wait, and the mean time between its wake-ups,
-    /// in nanoseconds.
+    /// When it did something last in what is measured of the trace, in nanoseconds.
     last: u64,
-    between: u64,
+    /// How often it waited there.
+    waits: usize,
 }
+
+/// A thread that waits less than this part as often as another does not decide.
+const SHARE: usize = 10;
+
+/// A run lasts so many times as long as its part of the trace at most.
+const LONGEST: u64 = 8;
 
 /// A machine that has all of a trace before it.
 pub struct FedMachine {
-    /// Run it to [`end`].
+    /// Run it to [`end`](FedMachine::end).
     pub machine: Machine,
-    threads: Vec<Fed>,
-    /// When what it was fed with ends, and when the window does.
-    ends: (u64, u64),
+    scripts: Vec<Script>,
+    /// When what it was fed with ends.
+    input: u64,
+    /// What is measured of that: from when until when.
+    measured: (u64, u64),
 }
 
 impl FedMachine {
-    /// The thread that has reached the end of the trace first, and how long before the end of the window, in
-    /// nanoseconds. Not a thread that had ended in the trace before.
-    pub fn uncovered(&self) -> Option<(&str, u64)> {
-        let (doings, window) = self.ends;
-        let lacking = self.threads.iter().filter_map(|it| {
-            let ends = doings.saturating_add_signed(it.shift.get());
-            let lacks = window.saturating_sub(ends);
-            let silent = doings.saturating_sub(it.last);
-            let ended = silent > lacks || silent > ENDED * it.between;
-            (lacks > 0 && !ended).then_some((it.name.as_str(), lacks))
-        });
-        lacking.max_by_key(|it| it.1)
+    /// When it has lived through its part of the trace, as far as is known now: who waits less, or longer,
+    /// than in the trace is through with it sooner, or later. The last of those decides.
+    pub fn end(&self) -> u64 {
+        let (from, until) = self.measured;
+        let last = |it: &Script| it.last.saturating_add_signed(it.shift.get());
+        let recorded = self.scripts.iter().map(|it| it.last).max();
+        let now = self.scripts.iter().map(last).max();
+        let Some((recorded, now)) = recorded.zip(now) else {
+            return until;
+        };
+        let end = (until - recorded).saturating_add(now);
+        end.clamp(from, from + LONGEST * (until - from))
+    }
+
+    /// How much of a run to this end has no input, in nanoseconds.
+    pub fn uncovered(&self, end: u64) -> u64 {
+        end.saturating_sub(self.input.max(self.measured.1))
     }
 }
 
-/// How a machine is fed: how often the window is lived through, and how often it is fed, since threads that
-/// wait less with a change need more than they are looked at; and what is taken as work in the kernel.
+/// How a machine is fed: how often the window is lived through, and how often it is fed, since a run in which
+/// threads wait longer needs more of what the others do; and what is taken as work in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
     /// The run is so many windows long.
@@ -172,26 +219,21 @@ pub struct Feed {
     pub in_kernel: u64,
 }
 
-/// The input is so many times as long as the run at most.
-const MOST_FED: u64 = 8;
-
 impl Feed {
     /// So many, with the usual input.
     pub fn of(times: u64) -> Feed {
         let times = times.max(1);
-        let spare = if times > 1 { times.div_ceil(2) } else { 0 };
         Feed {
             times,
-            fed: times.saturating_add(spare),
+            fed: times,
             in_kernel: SHORT,
         }
     }
 
-    /// As much input as a thread needs that lacks it for this share of the run; none if that is too much.
-    pub fn more(self, lacks: f64) -> Option<Feed> {
-        let factor = 1.0 / (1.0 - lacks) + 0.5;
-        let fed = (self.fed as f64 * factor).ceil() as u64;
-        (fed <= self.times * MOST_FED).then_some(Feed { fed, ..self })
+    /// With as much input as a run needs that is so many times as long as its part of the trace.
+    pub fn longer(self, factor: f64) -> Feed {
+        let fed = (self.times as f64 * factor).ceil() as u64 + 1;
+        Feed { fed, ..self }
     }
 }
 
@@ -236,18 +278,21 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Fee
             &repeated
         }
     };
-    let mut threads = Vec::new();
+    let measured = (recorded.window.start_ns, end(recorded, times));
+    let mut scripts = Vec::new();
     for life in &doings.lives {
-        threads.extend(spawn(&mut machine, recorded, life, &calls, feed.in_kernel));
+        let shift = spawn(&mut machine, recorded, life, &calls, feed.in_kernel);
+        scripts.extend(shift.and_then(|it| Script::of(life, measured, it)));
     }
+    let most = scripts.iter().map(|it| it.waits).max().unwrap_or(0);
+    scripts.retain(|it| it.waits >= most / SHARE);
     machine.outside_ticks(&doings.ticks);
     machine.outside_interrupts(&doings.interrupts);
-    let end = end(recorded, times);
-    machine.window(recorded.window.start_ns, end);
     FedMachine {
         machine,
-        threads,
-        ends: (doings.end, end),
+        scripts,
+        input: doings.end,
+        measured,
     }
 }
 
@@ -283,14 +328,34 @@ pub(super) fn place(
     }
 }
 
-/// The thread of a life, if there is anything in it.
+impl Script {
+    /// Of a thread, if it waits in this part of the trace.
+    fn of(life: &Life, (from, until): (u64, u64), shift: Rc<Cell<i64>>) -> Option<Script> {
+        let inside = |at: &u64| (from..until).contains(at);
+        let steps = life.runs.iter().flat_map(|it| &it.steps);
+        let waits = steps.filter_map(|it| match it {
+            Step::Wait { until, .. } => until.filter(inside),
+            _ => None,
+        });
+        let waits: Vec<u64> = waits.collect();
+        let runs = life.runs.iter().map(|it| it.at).filter(inside).max();
+        let last = waits.iter().copied().max()?;
+        Some(Script {
+            shift,
+            last: runs.map_or(last, |it| it.max(last)),
+            waits: waits.len(),
+        })
+    }
+}
+
+/// The thread of a life, if there is anything in it: how late it is.
 fn spawn(
     machine: &mut Machine,
     recorded: &Recorded,
     life: &Life,
     calls: &Rc<[Call]>,
     in_kernel: u64,
-) -> Option<Fed> {
+) -> Option<Rc<Cell<i64>>> {
     let first = life.runs.first()?;
     let (at, cpu) = (first.at, first.cpu.min(recorded.cpus - 1));
     let mut runs = life.runs.clone().into_iter();
@@ -298,27 +363,17 @@ fn spawn(
     let work = Again {
         slept: runs.next(),
         runs,
-        steps: Vec::new().into_iter(),
+        steps: Vec::new().into_iter().peekable(),
+        at,
         calls: Rc::clone(calls),
         cpus: recorded.cpus,
         shift: Rc::clone(&shift),
+        begins: Some(recorded.window.start_ns),
         waits: None,
         switch: machine.options.costs.switch,
         in_kernel,
     };
     machine.spawn(&life.name, cpu, at, work);
     machine.defer(first.deferred);
-    let steps = life.runs.iter().flat_map(|it| &it.steps);
-    let waits = steps.filter_map(|it| match it {
-        Step::Wait { until, .. } => *until,
-        _ => None,
-    });
-    let wakes: Vec<u64> = waits.chain(life.runs.iter().map(|it| it.at)).collect();
-    let last = wakes.iter().copied().max()?;
-    Some(Fed {
-        name: life.name.clone(),
-        shift,
-        last,
-        between: last.saturating_sub(at) / wakes.len() as u64,
-    })
+    Some(shift)
 }

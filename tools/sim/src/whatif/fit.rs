@@ -1,18 +1,24 @@
 //! Chooses the recorded machine among those that a trace cannot distinguish: the one whose replay comes
 //! nearest.
 //!
-//! A trace often does not show whether CPUs execute at the same time, and never when an idle CPU's tick
-//! stops, and both have large effects. So every combination of what it does not show replays the trace, and
-//! the one whose rates are nearest to the recorded ones is used; all that fit as well, or within [`BAD_FIT`],
-//! are kept, since the change may differ on them. That is a *fit*: the column "model as recorded" has chosen
-//! two of its own settings, and the output says so. The change is still a prediction. A setting that the user
-//! gives is not chosen.
+//! A trace often does not show whether CPUs execute at the same time, when an idle CPU's tick stops, or, if
+//! it has no reports, whether there is an early one, and all have large effects. So every combination of what
+//! it does not show replays the trace, and the one whose rates are nearest to the recorded ones is used; all
+//! that fit as well, or within [`BAD_FIT`], are kept, since the change may differ on them. That is a *fit*:
+//! the column "model as recorded" has chosen some of its own settings, and the output says so. The change is
+//! still a prediction. A setting that the user gives is not chosen.
 
+use super::inferred::FEW;
 use super::{BAD_FIT, Line, Trace, lines};
-use crate::input::options::{IdleLoop, Options, Smp};
+use crate::input::options::Options;
+use crate::load::settings;
 
-/// Settings that are chosen so where they are not given.
-pub const FITTED: [&str; 2] = ["smp", "idle_loop"];
+/// Settings that are chosen so where they are not given, and their values.
+pub const FITTED: [(&str, [&str; 2]); 3] = [
+    ("smp", ["parallel", "serial"]),
+    ("idle_loop", ["classic", "retain"]),
+    ("early_qs", ["off", "init"]),
+];
 
 /// What was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +39,10 @@ impl Trace {
 
     fn free(&self, given: &[&str]) -> Vec<&'static str> {
         let seen = self.inferred.settings();
-        let free = FITTED.into_iter();
+        let few = self.figures.ended().count() < FEW as usize;
+        let free = FITTED.into_iter().map(|it| it.0);
         free.filter(|it| !given.contains(it) && !seen.contains(it))
+            .filter(|it| *it != "early_qs" || !few)
             .collect()
     }
 
@@ -42,26 +50,20 @@ impl Trace {
     /// if `stop` said so.
     pub fn fitted(&self, base: &Options, given: &[&str], stop: impl Fn() -> bool) -> Option<Fit> {
         let free = self.free(given);
-        let smps: &[Smp] = match free.contains(&"smp") {
-            true => &[Smp::Parallel, Smp::Serial],
-            false => &[base.smp],
-        };
-        let loops: &[IdleLoop] = match free.contains(&"idle_loop") {
-            true => &[IdleLoop::Classic, IdleLoop::Retain],
-            false => &[base.idle_loop],
-        };
+        let mut all = vec![base.clone()];
+        for (key, values) in FITTED.into_iter().filter(|it| free.contains(&it.0)) {
+            let with = |it: &Options, value| {
+                let mut it = it.clone();
+                settings::apply(&mut it, &[(key, value)]).map(|()| it)
+            };
+            let each = |it| values.iter().filter_map(move |value| with(it, value).ok());
+            all = all.iter().flat_map(each).collect();
+        }
         let mut tried: Vec<(f64, Options)> = Vec::new();
-        for &smp in smps {
-            for &idle_loop in loops {
-                let options = Options {
-                    smp,
-                    idle_loop,
-                    ..base.clone()
-                };
-                let stats = self.run(&options, 1, &stop)?;
-                let off = distance(&lines(self, &stats, &stats));
-                tried.push((off, options));
-            }
+        for options in all {
+            let stats = self.run(&options, 1, &stop)?;
+            let off = distance(&lines(self, &stats, &stats));
+            tried.push((off, options));
         }
         let rank = |off: f64| (off / (BAD_FIT / 10.0)).floor();
         let least = tried.iter().map(|it| it.0).fold(f64::INFINITY, f64::min);

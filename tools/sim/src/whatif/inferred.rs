@@ -5,6 +5,8 @@
 //! | `jiffies_till_first_fqs`, `…next_fqs` | the jiffies that the thread waits | `classic-d-nocb-j8…`: 8, 8 |
 //! | `early_qs` | the thread reports a CPU itself between start and first wait | `…-early`: init |
 //! | `smp` | ticks of two CPUs in one jiffy: at once, or one after the other | `classic-b-nocb…`: serial |
+//! | `clock_early_ppm` | which of two CPUs begins a tick (`early`), where they execute one at a time | |
+//! | `rcu_normal_wake_from_gp` | waits with or without a callback of their own | `s-sync-classic-8`: 0 |
 //! | `idle_loop` | ticks of CPUs whose task has just gone to sleep (`retained`) | `b-nocb…`: retain |
 //!
 //! "The thread" is the grace-period thread. Its wait is the jiffy in which its timer fires, less the one in
@@ -14,14 +16,15 @@
 //! are rounded by the wheel and are ignored.
 //!
 //! **Do CPUs execute at the same time?** CPUs that do take a jiffy's ticks at the same instant, and the
-//! records of their interrupts alternate. Where one CPU executes at a time, a tick begins when the handler of
-//! the one before is done, some microseconds later. Of [`MANY`] pairs of ticks of different CPUs within
-//! [`NEAR`] it is `parallel` where a tenth or more are within [`AT_ONCE`], or interrupts alternate [`MANY`]
-//! times, and `serial` where less than a twentieth are and interrupts do not alternate; between, and with
-//! fewer pairs, it is unknown.
+//! records of their soft interrupts alternate. Where one CPU executes at a time, a tick begins some
+//! microseconds after the one before, and a CPU lets others execute before its soft interrupts, but not in
+//! them. Of [`MANY`] pairs of ticks of different CPUs within [`NEAR`] it is `parallel` where a tenth or more
+//! are within [`AT_ONCE`], or soft interrupts alternate [`MANY`] times, and `serial` where less than a
+//! twentieth are and soft interrupts do not alternate; between, and with fewer pairs, it is unknown.
 //!
 //! **Not inferred**: everything else that [`settings`](crate::settings) has.
 
+mod early;
 mod retained;
 
 use std::collections::BTreeMap;
@@ -29,7 +32,9 @@ use std::collections::BTreeMap;
 use quiescent_kernel::EarlyQs;
 use quiescent_trace::{Event, Record, Recorded, Role, role};
 
+use super::doings::{Awaited, Doings};
 use crate::input::options::{IdleLoop, Options, Smp};
+use early::Early;
 use retained::Retained;
 
 /// The least number of waits.
@@ -61,8 +66,12 @@ pub struct Inferred {
     pub early_qs: Option<EarlyQs>,
     /// Whether CPUs execute at the same time.
     pub smp: Option<Smp>,
+    /// How early clocks go off.
+    pub clock_early_ppm: Option<i64>,
     /// When an idle CPU's tick stops.
     pub idle_loop: Option<IdleLoop>,
+    /// Who wakes those that wait for a grace period: the grace-period thread, or a callback.
+    pub wake_from_gp: Option<bool>,
 }
 
 impl Inferred {
@@ -73,7 +82,9 @@ impl Inferred {
             (self.next_fqs.is_some(), "jiffies_till_next_fqs"),
             (self.early_qs.is_some(), "early_qs"),
             (self.smp.is_some(), "smp"),
+            (self.clock_early_ppm.is_some(), "clock_early_ppm"),
             (self.idle_loop.is_some(), "idle_loop"),
+            (self.wake_from_gp.is_some(), "rcu_normal_wake_from_gp"),
         ];
         all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
@@ -85,7 +96,9 @@ impl Inferred {
             next_fqs: self.next_fqs.or(base.next_fqs),
             early_qs: self.early_qs.unwrap_or(base.early_qs),
             smp: self.smp.unwrap_or(base.smp),
+            clock_early_ppm: self.clock_early_ppm.unwrap_or(base.clock_early_ppm),
             idle_loop: self.idle_loop.unwrap_or(base.idle_loop),
+            wake_from_gp: self.wake_from_gp.unwrap_or(base.wake_from_gp),
             ..base
         }
     }
@@ -106,17 +119,16 @@ struct Overlaps {
     /// Pairs of ticks at one instant, and within a jiffy.
     at_once: u64,
     near: u64,
-    /// The two records before: CPU, time, in an interrupt.
+    /// The two records before: CPU, time, in a soft interrupt.
     before: [(u32, u64, bool); 2],
     alternate: u64,
 }
 
 impl Overlaps {
     fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        let interrupt = record.flags.hardirq() || record.flags.softirq();
-        let now = (record.cpu, record.time_ns, interrupt);
+        let now = (record.cpu, record.time_ns, record.flags.softirq());
         let [first, second] = self.before;
-        let same = first.0 == now.0 && second.0 != now.0 && first.2 && interrupt;
+        let same = first.0 == now.0 && second.0 != now.0 && first.2 && now.2;
         self.alternate += u64::from(same && now.1.saturating_sub(first.1) < ONE_INTERRUPT);
         self.before = [second, now];
         if let Event::Tick { .. } = event {
@@ -152,7 +164,10 @@ pub struct FollowTimer {
     started: Option<bool>,
     grace_periods: u64,
     early: u64,
+    /// The trace has reports.
+    reports: bool,
     overlaps: Overlaps,
+    clocks: Early,
     retained: Retained,
 }
 
@@ -160,13 +175,14 @@ impl FollowTimer {
     /// The next record of the trace, and its event.
     pub fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
         self.overlaps.see(record, event);
+        self.clocks.see(record, event);
         self.retained.see(record, event);
         match *event {
             Event::GracePeriod { what, .. } => self.edge(record, what),
-            Event::Report { .. } if role(record.task) == Role::GracePeriods => {
-                if let Some(early) = &mut self.started {
-                    *early = true;
-                }
+            Event::Report { .. } => {
+                self.reports = true;
+                let own = role(record.task) == Role::GracePeriods;
+                self.started = self.started.map(|early| early || own);
             }
             Event::Timer {
                 function: "process_timeout",
@@ -205,12 +221,19 @@ impl FollowTimer {
     }
 
     /// What the trace tells.
-    pub fn finish(self, recorded: &Recorded) -> Inferred {
-        let early =
-            (self.grace_periods >= FEW).then(|| match self.early * 2 > self.grace_periods {
-                true => EarlyQs::Init,
-                false => EarlyQs::Off,
-            });
+    pub fn finish(self, recorded: &Recorded, doings: &Doings) -> Inferred {
+        let waits = doings.waits.iter();
+        let waits = waits.filter(|it| it.what == Awaited::GracePeriod).count() as u64;
+        let wake_from_gp = match doings.awakening {
+            0 if waits >= FEW && !recorded.arrivals.is_empty() => Some(true),
+            0..FEW => None,
+            FEW.. => Some(false),
+        };
+        let tells = self.reports && self.grace_periods >= FEW;
+        let early = tells.then(|| match self.early * 2 > self.grace_periods {
+            true => EarlyQs::Init,
+            false => EarlyQs::Off,
+        });
         let of = |first: bool| {
             let jiffy = 1_000_000_000 / u64::from(recorded.hz.max(1));
             let zero = recorded.jiffies_at_zero?;
@@ -223,8 +246,13 @@ impl FollowTimer {
             first_fqs: of(true),
             next_fqs: of(false),
             early_qs: early,
+            clock_early_ppm: match self.overlaps.smp() {
+                Some(Smp::Serial) => self.clocks.finish(recorded.hz),
+                _ => None,
+            },
             smp: self.overlaps.smp(),
             idle_loop: self.retained.finish(recorded),
+            wake_from_gp,
         }
     }
 }

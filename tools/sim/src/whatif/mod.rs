@@ -69,7 +69,7 @@ pub mod replay;
 mod show;
 
 pub use amount::{Amount, MOST_EVENTS, MOST_TICKS};
-pub use ask::{Answer, Fed, Origin, RanOut, Request, ask, check, origins};
+pub use ask::{Answer, Fed, Origin, Request, ask, check, origins};
 pub use feed::Feed;
 pub use fit::{FITTED, Fit};
 pub use inferred::Inferred;
@@ -86,8 +86,11 @@ pub const METRICS: &str = include_str!("metrics.txt");
 /// A figure of the model as recorded that is off by more than this share is a bad fit.
 pub const BAD_FIT: f64 = 0.15;
 
-/// Virtual time between two checks whether to stop, in nanoseconds.
-const SLICE: u64 = 100_000_000;
+/// Virtual time between two checks whether a run is over, in nanoseconds.
+const SLICE: u64 = 1_000_000;
+
+/// The same between two checks whether to stop.
+const LONG_SLICE: u64 = 100_000_000;
 
 /// Flush times that a run with lazy callbacks lasts: a trace shorter than a flush time says nothing about how
 /// often there is one.
@@ -169,12 +172,13 @@ impl Reading {
             });
         }
         let (recorded, figures) = self.recorder.finish(summary)?;
+        let doings = self.doings.finish(recorded.hz);
         Ok(Trace {
             damage: damage(summary, &recorded.undecoded),
             unread: summary.malformed.count() + recorded.undecoded.count(),
             figures,
-            doings: self.doings.finish(recorded.hz),
-            inferred: self.inferred.finish(&recorded),
+            inferred: self.inferred.finish(&recorded, &doings),
+            doings,
             recorded,
         })
     }
@@ -204,7 +208,7 @@ impl Trace {
         let it = &self.recorded;
         let base = Options {
             smp: Smp::Serial,
-            nocbs: it.offloaded.iter().collect(),
+            nocbs: it.offloaded.iter().filter(|cpu| *cpu < it.cpus).collect(),
             lazy: it.lazy,
             ..Options::kernel_6_12(it.cpus, it.hz)
         };
@@ -252,23 +256,33 @@ impl Trace {
         placement: Placement,
         stop: impl Fn() -> bool,
     ) -> Option<(Machine, Stats)> {
-        let (times, machine) = (feed.times, &mut fed.machine);
-        let cpus = machine.options.cpus;
-        placement.apply(machine, cpus);
-        let end = feed::end(&self.recorded, times);
-        let mut now = self.recorded.window.start_ns;
-        while now < end {
-            if stop() {
-                return None;
+        let cpus = fed.machine.options.cpus;
+        placement.apply(&mut fed.machine, cpus);
+        let start = self.recorded.window.start_ns;
+        let (mut now, mut slice) = (start, 0);
+        let slices = amount::slices(self, feed.times);
+        loop {
+            let end = fed.end();
+            // The run takes as many slices however long it is.
+            let share = (now - start) as f64 / (end - start).max(1) as f64;
+            while slice < slices && slice as f64 <= share.min(1.0) * slices as f64 {
+                slice += 1;
+                if stop() {
+                    return None;
+                }
             }
+            if now >= end {
+                break;
+            }
+            fed.machine.window(start, end);
             now = (now + SLICE).min(end);
-            machine.run(now);
+            fed.machine.run(now);
         }
-        let mut stats = machine.stats();
-        if let Some((name, ns)) = fed.uncovered() {
-            (stats.uncovered, stats.uncovered_by) = (ns, Some(name.to_owned()));
-        }
-        let uncounted = self.doings.uncounted(self.recorded.window) * times.max(1);
+        let mut stats = fed.machine.stats();
+        stats.uncovered = fed.uncovered(now);
+        let nominal = feed::end(&self.recorded, feed.times) - start;
+        let uncounted = self.doings.uncounted(self.recorded.window) * feed.times.max(1);
+        let uncounted = (uncounted as f64 * (now - start) as f64 / nominal as f64).round() as u64;
         stats
             .wakeups
             .retain(|it| !it.0.starts_with(feed::INTERRUPTS));

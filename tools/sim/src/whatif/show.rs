@@ -45,10 +45,9 @@ pub fn report(answer: &Answer, stopped: bool) -> Report {
         let those: Vec<&str> = those.map(|it| it.metric).collect();
         report.option(key, those);
     }
-    report.option(
-        "ran_out",
-        answer.ran_out.as_ref().map(|it| it.thread.clone()),
-    );
+    report.option("took_s", answer.took.to_vec());
+    report.option("lacks_input_s", answer.lacks);
+    report.option("no_effect", answer.no_effect());
     report.option("unread", answer.unread);
     report.option("stopped", stopped);
     for line in &answer.lines {
@@ -84,6 +83,11 @@ fn known(figure: f64) -> String {
     }
 }
 
+/// Of what the model as recorded has none of.
+fn appeared(line: &Line) -> String {
+    if line.changed == 0.0 { "none" } else { "new" }.into()
+}
+
 /// A line's cells.
 fn cells(line: &Line) -> [String; 7] {
     let ratio = line.ratio().filter(|it| it.is_finite());
@@ -102,14 +106,17 @@ fn cells(line: &Line) -> [String; 7] {
         known(line.modelled),
         ratio,
         known(line.changed),
-        change.map_or("new".into(), |it| match it {
-            it if it.is_nan() => "-".into(),
-            it if line.direction() == Direction::Unknown => format!("? {it:+.1} %"),
-            it if line.direction() == Direction::Same => format!("~ {it:+.1} %"),
-            // An increase of more than ten times is shown as a factor.
-            it if it > 900.0 => format!("x {}", short(it / 100.0 + 1.0)),
-            it => format!("{it:+.1} %"),
-        }),
+        change.map_or_else(
+            || appeared(line),
+            |it| match it {
+                it if it.is_nan() => "-".into(),
+                it if line.direction() == Direction::Unknown => format!("? {it:+.1} %"),
+                it if line.direction() == Direction::Same => format!("~ {it:+.1} %"),
+                // An increase of more than ten times is shown as a factor.
+                it if it > 900.0 => format!("x {}", short(it / 100.0 + 1.0)),
+                it => format!("{it:+.1} %"),
+            },
+        ),
         line.spread
             .map_or(String::new(), |(least, most)| match least == most {
                 true => String::new(),
@@ -133,6 +140,11 @@ pub fn text(answer: &Answer, width: usize) -> String {
         .map(|(key, before, after)| format!("{key}={after} (was {before})"))
         .collect();
     text += &format!("change:      {}\n", change.join(" "));
+    let [before, after] = answer.took;
+    if answer.fed.waits + answer.fed.barriers > 0 {
+        text += &format!("the run takes: {} s → {} s\n", short(before), short(after));
+    }
+    text += &answer.no_effect().map_or(String::new(), |it| it + "\n");
     for doubt in &answer.doubts {
         text += &format!("warning: {doubt}\n");
     }

@@ -117,7 +117,7 @@ fn no_neighbour_of_the_chosen_point_meets_more() {
 fn the_whole_grid() {
     let grid = grid();
     let one = |at: usize| Some(figures(&grid[at]));
-    let mut all = batch::run(batch::processors(), grid.len(), one, || {});
+    let mut all = batch::run(batch::processors(), grid.len(), one, |_| {});
     all.sort_by(|a, b| distance(a.1).partial_cmp(&distance(b.1)).expect("numbers"));
     println!(
         "median, least, longest in ms, total in s: published {:.1?}",

@@ -16,6 +16,7 @@ mod oracle;
 mod readers;
 mod releases;
 mod second_rounds;
+mod serial;
 mod shapes;
 mod srcu;
 mod sync;

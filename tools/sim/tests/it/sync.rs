@@ -82,9 +82,14 @@ fn the_number_of_waits_is_the_measured_one() {
                             waits(&options)
                         };
                         let (got, want) = (ticks(&options, caller), expected(&options, waits));
-                        let error = (got / want - 1.0).abs();
+                        // With waits of one tick CPUs that retain theirs still tick when the timer is due: where
+                        // CPUs are serial chance decides whether that is noticed in time.
+                        let late = options.smp == Smp::Serial
+                            && options.idle_loop == IdleLoop::Retain
+                            && options.first_fqs == Some(1);
+                        let most = want * if late { 1.6 } else { 1.001 };
                         assert!(
-                            error < 0.001,
+                            (0.999 * want..most).contains(&got),
                             "{got} and not {want}, caller on {caller}: {options:?}"
                         );
                     }

@@ -73,7 +73,14 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
         cpu: 1,
         counted: true,
         deferred: false,
-        steps: vec![Step::Busy(at(20)), Step::Call(0), Step::Busy(at(10 + 40))],
+        steps: vec![
+            Step::Busy(at(20)),
+            Step::Call {
+                index: 0,
+                after: at(30),
+            },
+            Step::Busy(at(10 + 40)),
+        ],
     };
     assert_eq!(runs(&trace, "a-7"), [a]);
     // No wake-up of it was seen; its second wait has no end.
@@ -104,7 +111,13 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
     };
     assert_eq!(
         (interrupt.counted, &interrupt.steps[1]),
-        (false, &Step::Call(2))
+        (
+            false,
+            &Step::Call {
+                index: 2,
+                after: at(15)
+            }
+        )
     );
     assert_eq!(
         (trace.doings.threads().count(), trace.doings.calls()),
@@ -253,7 +266,7 @@ fn what_the_trace_does_not_show_is_the_machine_that_fits() {
     assert_eq!(fit.chosen, ["idle_loop"], "ticks tell the other one");
     let alone = unknown("classic-a-softirq-file100");
     let fit = alone.fitted(&alone.options(), &[], || false).unwrap();
-    assert_eq!(fit.chosen, whatif::FITTED, "one CPU ticks at a time");
+    assert_eq!(fit.chosen, ["smp", "idle_loop"], "one CPU ticks at a time");
     let offloaded = unknown("classic-b-nocb-file100");
     let fit = offloaded
         .fitted(&offloaded.options(), &[], || false)

@@ -1,11 +1,13 @@
 //! `whatif`: threads without switches in the trace, whether CPUs execute at the same time, what is not known
 //! of a prediction, and damaged traces.
 
+use crate::common::List;
+use quiescent_kernel::EarlyQs;
 use quiescent_report::Control;
-use quiescent_sim::whatif::doings::Step;
+use quiescent_sim::whatif::doings::{Awaited, Step};
 use quiescent_sim::whatif::{self, Answer, Direction, Feed, Line, Placement, Request, Trace};
 use quiescent_sim::{
-    Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Options, Smp, Workload, settings,
+    Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Op, Options, Smp, Workload, settings,
 };
 use quiescent_trace::{Options as Known, Window};
 
@@ -156,7 +158,14 @@ fn who_is_seen_in_ticks_runs_and_whose_cpu_idles_does_not() {
     assert_eq!(at, Some(MS), "since the trace began");
     assert_eq!(
         cc1,
-        [Step::Busy(1_005_000), Step::Call(0), Step::Busy(996_000)]
+        [
+            Step::Busy(1_005_000),
+            Step::Call {
+                index: 0,
+                after: 1_005_000
+            },
+            Step::Busy(996_000)
+        ]
     );
     assert_eq!(
         steps(TICKS, "a-7").1,
@@ -327,7 +336,6 @@ fn the_range_has_work_that_nothing_interrupts() {
     let (least, most) = line.spread.unwrap();
     let inside = least <= gps && gps <= most;
     assert!(inside && gps > 1.1 * line.changed, "{gps}, {line:?}");
-    assert_eq!(line.direction(), Direction::Unknown);
 }
 
 /// The model as recorded has 100 of it.
@@ -369,64 +377,122 @@ fn a_range_within_what_two_records_differ_by_is_no_direction() {
     assert_eq!(is(Some(90.0), 102.0, None), Direction::More);
 }
 
-#[test]
-fn who_waits_less_gets_its_input_again() {
-    let calls = |expedited| {
-        let mut options = Options::kernel_6_12(4, 1000);
-        settings::apply(&mut options, &[("rcu_expedited", expedited)]).unwrap();
-        let mut machine = Machine::new(options);
-        machine.keep_trace();
-        machine.spawn("caller", 1, 0, Caller::new(10_000, 7 * MS));
-        machine.run(UNTIL);
-        read(&written(&machine, 0), FROM, UNTIL)
-    };
-    let answer = asked(&calls("0"), "rcu_expedited=1");
-    assert!(answer.again && answer.ran_out.is_none());
-    assert!(answer.doubts.iter().any(|it| it.contains("again")));
-    let line = of(&answer.lines, "expedited_gps_per_s");
-    let real = whatif::recorded(&calls("1"), "expedited_gps_per_s").unwrap();
-    assert!((line.changed / real - 1.0).abs() < 0.02, "{line:?}: {real}");
+/// The trace of a task that waits again and again, and of another that queues callbacks.
+fn calls(pause: u64, sets: &[(&str, &str)]) -> Trace {
+    read(&called(pause, sets), FROM, UNTIL)
+}
+
+fn called(pause: u64, sets: &[(&str, &str)]) -> String {
+    let mut options = Options::kernel_6_12(4, 1000);
+    settings::apply(&mut options, sets).unwrap();
+    let mut machine = Machine::new(options);
+    machine.keep_trace();
+    machine.spawn("caller", 1, 0, Caller::new(10_000, pause));
+    let func = machine.func("file_free");
+    let arrivals = (0..100).map(|n| Arrivals {
+        at: 5 * MS + n * 31 * MS,
+        calls: vec![(func, false, true)],
+    });
+    machine.spawn("churn", 2, 0, Churn::new(arrivals.collect()));
+    machine.run(UNTIL);
+    written(&machine, 0)
 }
 
 #[test]
-fn of_who_runs_out_of_trace_only_the_waits_are_known() {
-    let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
-    machine.keep_trace();
-    machine.spawn("caller", 1, 0, Caller::new(10_000, 3 * MS));
-    machine.run(UNTIL);
-    let trace = read(&written(&machine, 0), FROM, UNTIL);
+fn who_waits_less_is_through_sooner_and_rates_are_over_that_time() {
+    for pause in [3 * MS, 7 * MS] {
+        let trace = calls(pause, &[]);
+        let answer = asked(&trace, "rcu_expedited=1");
+        assert!(!answer.again && answer.lacks == 0.0 && answer.holds());
+        // Ten milliseconds a wait, and then nearly nothing.
+        let (waits, ms) = trace.waits(Awaited::GracePeriod);
+        let saved = waits as f64 * ms / 1e3;
+        let [before, after] = answer.took;
+        assert!(
+            (before - 2.0).abs() < 0.02 && (before - saved - after).abs() < 0.03,
+            "{answer:?}"
+        );
+        let line = of(&answer.lines, "expedited_gps_per_s");
+        let real = calls(pause, &[("rcu_expedited", "1")]);
+        let real = whatif::recorded(&real, "expedited_gps_per_s").unwrap();
+        assert!((line.changed / real - 1.0).abs() < 0.02, "{line:?}: {real}");
+        let text = whatif::text(&answer, 118);
+        assert!(
+            text.contains("the run takes: 2.0") && !text.contains("NaN"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn who_waits_longer_ends_later_and_what_others_do_is_fed_again() {
+    let trace = calls(3 * MS, &[]);
+    let answer = asked(&trace, "jiffies_till_first_fqs=12");
+    let [before, after] = answer.took;
+    assert!(
+        answer.again && after > 1.5 * before && answer.lacks == 0.0,
+        "{answer:?}"
+    );
+    assert!(answer.doubts.iter().any(|it| it.contains("again")));
+    let others = of(&answer.lines, "wakeups_per_s others");
+    let queues = 1000.0 / 31.0;
+    let wakes = 2.0 * trace.waits(Awaited::GracePeriod).0 as f64;
+    let rate = |seconds: f64, all: f64| all - wakes / seconds;
+    let rate = rate(after, others.changed);
+    assert!(
+        (rate / queues - 1.0).abs() < 0.2,
+        "{rate} {queues} {wakes} {before} {after} {others:?}"
+    );
+    // So long that there is no end to it: that is said.
+    let answer = asked(&calls(3 * MS, &[]), "jiffies_till_first_fqs=1000");
+    assert!(
+        (answer.took[1] - 16.0).abs() < 0.1,
+        "eight times as long at most"
+    );
+    assert!(answer.lacks == 0.0 || !answer.holds());
+}
+
+#[test]
+fn a_setting_that_nothing_depends_on_is_said_to_have_no_effect() {
+    let trace = read(&computes(Smp::Parallel, &[], &[]), FROM, UNTIL);
     let answer = asked(&trace, "rcu_expedited=1");
-    let ran_out = answer
-        .ran_out
-        .clone()
-        .expect("calls are many times as short");
-    assert!(ran_out.thread.starts_with("caller") && ran_out.with_change && ran_out.seconds > 0.5);
-    let (waits, others): (Vec<&Line>, Vec<&Line>) =
-        answer.lines.iter().partition(|it| it.is_mean_wait());
+    let text = whatif::text(&answer, 200);
     assert!(
-        others
-            .iter()
-            .all(|it| it.changed.is_nan() && it.spread.is_none())
+        text.contains("no effect: in this trace callbacks, not waiters"),
+        "{text}"
     );
-    let [wait] = waits[..] else {
-        panic!("one kind of wait: {waits:?}");
-    };
-    assert_eq!(wait.metric, "synchronize_ms_mean");
     assert!(
-        wait.changed > 0.0 && wait.changed < wait.modelled / 3.0,
-        "{wait:?}"
+        answer.lines.iter().all(|it| it.spread.is_none()),
+        "{answer:?}"
     );
-    let (least, most) = wait.spread.expect("a range");
-    assert!(least <= wait.changed && wait.changed <= most, "{wait:?}");
-    assert!(!answer.holds());
-    let text = whatif::text(&answer, 118);
-    assert!(text.contains("caller") && text.contains("--to"), "{text}");
-    assert!(!text.contains("NaN") && !text.contains("-100"), "{text}");
-    let report = whatif::report(&answer, false);
-    report.check().unwrap();
-    assert!(report.find("changed", "whatif", "wakeups_per_s").is_none());
-    // Who waits no less has enough.
-    assert_eq!(asked(&trace, "jiffies_till_first_fqs=8").ran_out, None);
+    assert_eq!(asked(&trace, "rcu=offload").no_effect(), None);
+    let zero = line(Some(3.0), 0.0, None);
+    let mut answer = answer;
+    answer.lines = vec![Line {
+        modelled: 0.0,
+        ..zero
+    }];
+    let text = whatif::text(&answer, 200);
+    assert!(text.contains("none") && !text.contains(" new"), "{text}");
+}
+
+#[test]
+fn a_wait_that_only_its_end_shows_is_a_wait() {
+    // The grace-period thread wakes who waits; no request, no callback.
+    let text = called(7 * MS, &[("rcu_normal_wake_from_gp", "1")]);
+    let whole = read(&text, FROM, UNTIL).waits(Awaited::GracePeriod);
+    let lines = text.lines().filter(|it| !it.contains("rcu_sr_normal:"));
+    let text: String = lines.map(|it| format!("{it}\n")).collect();
+    let trace = read(&text, FROM, UNTIL);
+    let waits = trace.waits(Awaited::GracePeriod);
+    assert_eq!(waits.0, whole.0);
+    assert!(
+        (waits.1 / whole.1 - 1.0).abs() < 0.01,
+        "{waits:?} {whole:?}"
+    );
+    assert!(trace.options().wake_from_gp && !calls(7 * MS, &[]).options().wake_from_gp);
+    let stats = trace.run(&trace.options(), 1, || false).unwrap();
+    assert!((stats.seconds() - 2.0).abs() < 0.02, "{}", stats.seconds());
 }
 
 #[test]
@@ -443,4 +509,101 @@ fn damage_is_counted_as_by_the_reader() {
         said.contains("1 events had a field that could not be read, first line 5"),
         "{said}"
     );
+}
+
+/// A trace without what a stock kernel's probes cannot have.
+fn by_probes(text: &str) -> String {
+    let lacks = ["rcu_nocb_wake:", "rcu_quiescent_state_report:"];
+    let lines = text
+        .lines()
+        .filter(|line| lacks.iter().all(|it| !line.contains(it)));
+    lines.map(|it| format!("{it}\n")).collect()
+}
+
+#[test]
+fn offloading_is_read_off_batches_and_no_report_tells_nothing() {
+    let text = computes(Smp::Parallel, &[], &[("rcu", "offload")]);
+    let whole = read(&text, FROM, UNTIL);
+    assert_eq!(whole.inferred.early_qs, Some(EarlyQs::Off));
+    let trace = read(&by_probes(&text), FROM, UNTIL);
+    assert_eq!(trace.options().nocbs, [1], "CPU 1 queues");
+    assert_eq!(trace.inferred.early_qs, None);
+    let fit = trace.fitted(&trace.options(), &["smp", "idle_loop"], || false);
+    let fit = fit.unwrap();
+    assert_eq!(
+        (fit.options.early_qs, fit.chosen),
+        (EarlyQs::Off, vec!["early_qs"])
+    );
+    let early = computes(Smp::Parallel, &[], &[("early_qs", "init")]);
+    let trace = read(&by_probes(&early), FROM, UNTIL);
+    let fit = trace.fitted(&trace.options(), &["smp", "idle_loop"], || false);
+    assert_eq!(fit.unwrap().options.early_qs, EarlyQs::Init);
+    // No number of a CPU, or none that a CPU can have.
+    for name in ["rcuop/x", "rcuop/70000", "rcuop/9"] {
+        let text = by_probes(&text).replace("rcuop/1", name);
+        assert_eq!(read(&text, FROM, UNTIL).options().nocbs, [0; 0], "{name}");
+    }
+}
+
+#[test]
+fn handlers_that_alternate_do_not_tell_of_parallel_cpus() {
+    let pairs = |n: u64, apart: u64| {
+        let of = |at: u64| {
+            let tick = |cpu: u32, at: u64| {
+                format!(
+                    "<idle>-0 [00{cpu}] d.h1. 0.{at:06}: hrtimer_expire_entry: hrtimer=ff \
+                     function=tick_nohz_handler now=1\n"
+                )
+            };
+            tick(0, at)
+                + &tick(1, at + apart)
+                + &format!(
+                    "<idle>-0 [000] ..s1. 0.{:06}: softirq_entry: vec=9 [action=RCU]\n",
+                    at + 4
+                )
+        };
+        let text: String = (0..n).map(|n| of(1000 + n * 1000)).collect();
+        read(&text, 0, 900 * MS).inferred.smp
+    };
+    assert_eq!(pairs(120, 2), Some(Smp::Serial));
+    assert_eq!(pairs(120, 0), Some(Smp::Parallel));
+}
+
+#[test]
+fn callbacks_go_in_at_their_own_times() {
+    // Two milliseconds of callbacks, which begin half a millisecond before a tick.
+    let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
+    machine.keep_trace();
+    let func = machine.func("file_free");
+    let mut ops = Vec::new();
+    for n in 1..60 {
+        ops.push(Op::SleepUntil((n * 40 + n % 7) * MS + MS / 2));
+        for _ in 0..400 {
+            let (lazy, can_wake) = (false, true);
+            ops.extend([
+                Op::Kernel(4300),
+                Op::Call {
+                    func,
+                    lazy,
+                    can_wake,
+                },
+            ]);
+        }
+    }
+    machine.spawn("burst", 1, 0, List::new(ops));
+    machine.run(UNTIL + 200 * MS);
+    let trace = read(&written(&machine, FROM), FROM, UNTIL);
+    let run = trace
+        .doings
+        .threads()
+        .find(|it| it.name.starts_with("burst"));
+    let run = &run.unwrap().runs[3];
+    let Step::Call { index, after } = run.steps[run.steps.len() - 2] else {
+        panic!("the last of 400: {run:?}")
+    };
+    assert_eq!(trace.recorded.arrivals[index].time_ns, run.at + after);
+    let stats = trace.run(&trace.options(), 1, || false).unwrap();
+    let lines = whatif::lines(&trace, &stats, &stats);
+    let line = of(&lines, "grace_periods_per_s");
+    assert!(line.off().unwrap() < 0.02, "{line:?}");
 }

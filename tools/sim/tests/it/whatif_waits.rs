@@ -109,7 +109,8 @@ fn expedited_waits_and_barriers_are_read() {
     let lives = &trace.doings.lives;
     assert!(lives.iter().all(|it| !it.name.starts_with("kworker")));
     assert_eq!(trace.doings.driver, [(us(1018), 0)]);
-    assert_eq!(steps(&trace, "interrupts/0")[1], Step::Call(0));
+    let call = &steps(&trace, "interrupts/0")[1];
+    assert!(matches!(call, Step::Call { index: 0, .. }), "{call:?}");
     assert_eq!(trace.doings.calls(), 1);
     assert_eq!(
         (trace.doings.barrier_callbacks, trace.recorded.unseen),
@@ -280,14 +281,13 @@ fn a_change_of_how_waits_are_done_comes_near_to_the_run_that_had_it() {
 }
 
 #[test]
-fn who_has_come_to_the_end_of_the_trace_is_reported() {
+fn a_run_is_over_when_the_last_that_waits_is_through() {
     let ops = [Op::Synchronize, Op::Synchronize];
     let (_, text) = simulated(&ops, &[], true);
-    let all = read(&text, FROM, 2 * UNTIL);
-    let first = read(&text, FROM, UNTIL);
-    let uncovered = |trace: &Trace, sets: &[_]| again(trace, sets).uncovered;
-    let faster = [("rcu_expedited", "1")];
-    assert!(uncovered(&all, &[]) < 30 * MS);
-    assert_eq!(uncovered(&first, &faster), 0);
-    assert!(uncovered(&all, &faster) > 500 * MS);
+    let trace = read(&text, FROM, UNTIL);
+    let took = |sets: &[_]| again(&trace, sets).seconds();
+    assert!((took(&[]) - 2.0).abs() < 0.03, "{}", took(&[]));
+    // Both pause, 11 and 17 ms on average; the second waits for a smaller part of its time.
+    let faster = took(&[("rcu_expedited", "1")]);
+    assert!((1.0..1.5).contains(&faster), "{faster}");
 }

@@ -80,7 +80,7 @@ impl Kernel {
         counters.extend(by_cpu.map(|(cpu, count)| (format!("{SOFTIRQS}.cpu{cpu}"), count)));
         let counted = &self.activity.counters;
         match self.activity.rung {
-            Rung::Events => {
+            Rung::Events | Rung::Probes => {
                 counters.push(("grace_periods".to_owned(), counted.grace_periods));
                 counters.push(("scans".to_owned(), counted.scans));
             }

@@ -2,9 +2,10 @@
 //! widest figure, and where the line is too short whole columns are left out, the least important first.
 
 use crate::interval::{Order, Row};
-use crate::text::names::shortened;
+use crate::text::names::{distinct, least, shortened};
 use crate::text::{bytes, rate};
 use quiescent_report::text::shown as escaped;
+use std::collections::BTreeMap;
 
 /// Columns behind the name: heading, least width, and what sorts by it.
 const COLUMNS: [(&str, usize, Option<Order>); 8] = [
@@ -24,8 +25,10 @@ const DOMAIN: usize = 0;
 /// Columns in the order in which they are left out. The one that rows are sorted by goes last.
 const DROPPED: [usize; 8] = [6, DOMAIN, 7, 5, 2, 4, 1, 3];
 
-/// The least width of a name: `head at` and an address of a program.
+/// The least width of a name: `head at` and an address of a program. Columns are left out for names that need
+/// more to keep crate and function, up to the largest.
 const NAME_LEAST: usize = 22;
+const NAME_MOST: usize = 44;
 
 /// The most letters of a domain's name.
 const DOMAIN_MOST: usize = 32;
@@ -61,6 +64,8 @@ impl Column {
 pub(crate) struct Columns {
     /// The width of names.
     names: usize,
+    /// What is shown of each name.
+    labels: BTreeMap<String, String>,
     shown: Vec<Column>,
 }
 
@@ -78,7 +83,8 @@ impl Columns {
     /// A row's name and figures.
     pub(crate) fn row(&self, row: &Row) -> String {
         let figures = self.shown.iter().map(|it| it.cell(row));
-        self.line(shortened(&row.name, self.names), figures)
+        let label = self.labels.get(&row.name).cloned().unwrap_or_default();
+        self.line(label, figures)
     }
 
     fn line(&self, name: String, figures: impl Iterator<Item = String>) -> String {
@@ -106,11 +112,15 @@ impl Columns {
             .collect();
         let longest = rows.iter().map(|row| escaped(&row.name).chars().count());
         let longest = longest.max().unwrap_or(0);
+        let needed = rows.iter().map(|row| least(&row.name)).max().unwrap_or(0);
+        let needed = needed.clamp(NAME_LEAST, NAME_MOST);
         let is_sorted = |n: usize| COLUMNS[n].2 == Some(sorted);
         let mut dropped = DROPPED.to_vec();
         dropped.sort_by_key(|&n| is_sorted(n));
         for n in dropped {
-            if rest(&shown, width) >= NAME_LEAST {
+            let is_enough = rest(&shown, width) >= needed;
+            // The figure that rows are sorted by stays, as far as any name has room.
+            if is_enough || is_sorted(n) && rest(&shown, width) >= NAME_LEAST {
                 break;
             }
             shown.retain(|it| it.n != n);
@@ -122,8 +132,10 @@ impl Columns {
             let wanted = wanted.max().unwrap_or(0).min(DOMAIN_MOST);
             domain.width = domain.width.max(wanted.min(domain.width + more));
         }
+        let names = rest(&shown, width);
         Columns {
-            names: rest(&shown, width),
+            names,
+            labels: distinct(rows.iter().map(|row| row.name.as_str()), names),
             shown,
         }
     }

@@ -2,6 +2,7 @@
 //! obey: they come from the process that is watched.
 
 use quiescent_report::text::{self, shown};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A name in at most so many letters. Of a path its crate and its function stay, and what fits of the part
 /// behind the crate: `crate::…::module::function`. Any other name loses its middle.
@@ -9,22 +10,56 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
     let name = &*shown(name);
     match length(name) <= width {
         true => name.to_owned(),
-        false => path(name, width).unwrap_or_else(|| text::shortened(name, width)),
+        false => {
+            let form = forms(name).into_iter().find(|it| length(it) <= width);
+            form.unwrap_or_else(|| text::shortened(name, width))
+        }
     }
+}
+
+/// The letters that a path needs to keep its crate and its function.
+pub(crate) fn least(name: &str) -> usize {
+    let forms = forms(&shown(name));
+    forms.iter().map(|it| length(it)).min().unwrap_or(0)
+}
+
+/// These names in at most so many letters, by name. Those that are the same when they are short have a number.
+pub(crate) fn distinct<'a>(
+    names: impl Iterator<Item = &'a str>,
+    width: usize,
+) -> BTreeMap<String, String> {
+    let all: BTreeSet<&str> = names.collect();
+    let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for name in all {
+        alike.entry(shortened(name, width)).or_default().push(name);
+    }
+    let mut distinct = BTreeMap::new();
+    for (short, names) in alike {
+        for (number, name) in (1..).zip(&names) {
+            let end = format!(" #{number}");
+            let room = width.saturating_sub(length(&end));
+            let short = match names.len() {
+                1 => short.clone(),
+                _ => shortened(name, room) + &end,
+            };
+            distinct.insert((*name).to_owned(), short);
+        }
+    }
+    distinct
 }
 
 fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A path with its crate and its function, if these fit.
-fn path(name: &str, width: usize) -> Option<String> {
+/// A path's forms with its crate and its function; none if it has no crate.
+fn forms(name: &str) -> Vec<String> {
     let parts = parts(name);
     // Closures are parts of the function before them.
-    let function = parts.iter().rposition(|it| !it.starts_with('{'))?;
-    if function == 0 {
-        return None;
-    }
+    let function = parts.iter().rposition(|it| !it.starts_with('{'));
+    let Some(function @ 1..) = function else {
+        return Vec::new();
+    };
     let behind = |from: usize, tail: &str| {
         let cut = if from > 1 { "…::" } else { "" };
         format!("{}::{cut}{tail}", parts[0])
@@ -46,8 +81,10 @@ fn path(name: &str, width: usize) -> Option<String> {
     for end in ends.chain(closures.first().map(|_| "…".to_owned())) {
         tails.extend([name, &bare].map(|it| (function, format!("{it}::{end}"))));
     }
-    let mut all = tails.iter().map(|(from, tail)| behind(*from, tail));
-    all.find(|it| length(it) <= width)
+    tails
+        .iter()
+        .map(|(from, tail)| behind(*from, tail))
+        .collect()
 }
 
 /// The parts of a path: `::` inside brackets does not part it.
@@ -119,6 +156,21 @@ mod tests {
         assert_eq!(shortened(both, 28), "it::…::beside<…>::…");
         let nested = "it::top::f::{{closure}}::{{closure}}::{{closure}}";
         assert_eq!(shortened(nested, 30), "it::…::f::…::{{closure}}");
+    }
+
+    #[test]
+    fn names_that_are_alike_when_short_are_told_apart() {
+        let names = [
+            "server::routes::put::{{closure}}",
+            "server::tables::put::{{closure}}",
+            "x",
+        ];
+        let short = distinct(names.into_iter().chain(names), 20);
+        let short: Vec<&str> = short.values().map(String::as_str).collect();
+        assert_eq!(short, ["server::…::put::… #1", "server::…::put::… #2", "x"]);
+        assert_eq!(distinct(names.into_iter(), 40)[names[1]], names[1]);
+        assert_eq!(least(names[0]), "server::…::put::…".chars().count());
+        assert_eq!((least("kfree"), least("a::f")), (0, 4));
     }
 
     #[test]

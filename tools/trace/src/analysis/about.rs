@@ -3,6 +3,9 @@
 //! Each doubt is a sentence with its consequence. Nothing is repaired: lost events stay lost, clocks that
 //! disagree are not aligned, and a trace without an event has no figures that need it.
 
+use super::own::{Own, Parts};
+use super::{Filter, Kind};
+use crate::event;
 use crate::measure::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
@@ -44,30 +47,49 @@ fn is_none(n: &u64) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Present {
     idle: CpuSet,
-    writers: CpuSet,
-    /// The CPU of the last record: of seven records six are by the same CPU.
-    writer: Option<u32>,
+    pub(super) parts: Parts,
     switch: bool,
     wakeup: bool,
+    waking: bool,
     callback: bool,
     invoke: bool,
+    batch: bool,
     grace_period: bool,
+    /// Events of RCU's are those of probes.
+    probed: bool,
     flags: bool,
 }
 
 impl Present {
     #[inline]
     pub(crate) fn note(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        if self.writer.replace(record.cpu) != Some(record.cpu) {
-            self.writers.insert(record.cpu);
-        }
+        self.parts.note(record);
         self.flags |= !record.flags.0.is_empty();
         match *event {
             Event::IdleEntry { cpu, .. } | Event::IdleExit { cpu } => self.idle.insert(cpu),
-            Event::Switch { .. } => self.switch = true,
-            Event::Wakeup { .. } => self.wakeup = true,
-            Event::GracePeriod { .. } => self.grace_period = true,
-            Event::Callback { .. } | Event::Kvfree { .. } => self.callback = true,
+            Event::Switch {
+                prev_pid, next_pid, ..
+            } => {
+                self.switch = true;
+                self.parts.switched([prev_pid, next_pid]);
+            }
+            Event::Wakeup { pid, target, .. } => {
+                self.wakeup = true;
+                self.parts.wakes(pid, target, false);
+            }
+            Event::Waking { pid, target, .. } => {
+                self.waking = true;
+                self.parts.wakes(pid, target, true);
+            }
+            Event::BatchStart { .. } => self.batch = true,
+            Event::GracePeriod { .. } => {
+                self.grace_period = true;
+                self.probed |= is_probed(record);
+            }
+            Event::Callback { .. } | Event::Kvfree { .. } => {
+                self.callback = true;
+                self.probed |= is_probed(record);
+            }
             Event::Invoke { .. } | Event::InvokeKvfree { .. } | Event::InvokeBulk { .. } => {
                 self.invoke = true;
             }
@@ -75,14 +97,68 @@ impl Present {
         }
     }
 
-    fn doubts(&self) -> Vec<String> {
+    /// What an analysis needs that is not in the trace.
+    pub(super) fn lacks(&self, kind: Kind, filter: &Filter, met: bool) -> Option<String> {
+        let writers = &self.parts.writers;
+        if let Some(wanted) = &filter.cpus
+            && !wanted
+                .iter()
+                .any(|cpu| writers.contains(cpu) || self.idle.contains(cpu))
+        {
+            let there: Vec<u32> = writers.iter().collect();
+            let there = cpus(&there);
+            return Some(format!("no such CPU in this trace; {there} wrote events"));
+        }
+        if !met {
+            return Some("no thread of this name or id in this trace".to_owned());
+        }
+        let (there, event) = match kind {
+            Kind::Summary | Kind::Wakeups => (self.wakeup || self.waking, "sched_wakeup"),
+            Kind::Idle => (
+                !self.idle.is_empty() || self.switch,
+                "cpu_idle or sched_switch",
+            ),
+            Kind::Callbacks => (self.callback || self.invoke, "rcu_callback"),
+            Kind::Batches => (self.batch, "rcu_batch_start"),
+            Kind::Gps => (self.grace_period, "rcu_grace_period"),
+            Kind::Waits => (self.switch, "sched_switch"),
+        };
+        let why = match event.starts_with("rcu") {
+            true => {
+                "the kernel lacks CONFIG_RCU_TRACE, or it was not recorded; `quiescent record` records it, \
+                 by probes where the kernel lacks it"
+            }
+            false => "record it",
+        };
+        (!there).then(|| format!("no {event} event in this trace: {why}"))
+    }
+
+    /// Which analyses show something of this trace.
+    pub(super) fn applies(&self) -> String {
+        let none = Filter::default();
+        let kinds = Kind::ALL.into_iter().skip(1);
+        let kinds = kinds.filter(|kind| self.lacks(*kind, &none, true).is_none());
+        let names: Vec<_> = kinds.map(Kind::name).chain(["timeline"]).collect();
+        format!(
+            "analyses of this trace, each by its name: {}",
+            names.join(", ")
+        )
+    }
+
+    fn doubts(&self, kind: Option<Kind>) -> Vec<String> {
         let mut doubts = Vec::new();
         let missing = [
             (self.wakeup, "sched_wakeup", "no wake-up is known"),
             (
                 self.grace_period,
                 "rcu_grace_period",
-                "no grace period is known (a kernel with CONFIG_RCU_TRACE has the event)",
+                match self.probed {
+                    true => "no grace period is known",
+                    false => {
+                        "no grace period is known (`quiescent record` records it, by probes on a kernel \
+                         without CONFIG_RCU_TRACE)"
+                    }
+                },
             ),
             (
                 self.callback,
@@ -96,11 +172,21 @@ impl Present {
             ),
         ];
         for (there, event, then) in missing {
-            if !there {
+            // The summary needs none of RCU's events.
+            if !there && (kind != Some(Kind::Summary) || event == "sched_wakeup" && !self.waking) {
                 doubts.push(format!("no {event} event: {then}"));
             }
         }
+        if self.probed {
+            doubts.push(
+                "RCU's events are those of probes on the kernel's functions: how a callback of an offloaded \
+                 CPU was queued, and which CPUs a scan found, is not known, nor, on machines with more than \
+                 one node of CPUs, who was waited for last"
+                    .to_owned(),
+            );
+        }
         let without: Vec<u32> = self
+            .parts
             .writers
             .iter()
             .filter(|cpu| !self.idle.contains(*cpu))
@@ -119,6 +205,11 @@ impl Present {
         }
         doubts
     }
+}
+
+/// It is the event of a probe.
+fn is_probed(record: &Record<'_>) -> bool {
+    event::probed(record.event, record.text).is_some()
 }
 
 /// What a trace has lost, and what of it could not be read, in sentences with their counts. Every command
@@ -150,6 +241,38 @@ pub fn damage(summary: &Summary, undecoded: &Faults) -> Vec<String> {
     doubts
 }
 
+/// That CPUs cover different times, and how all of them are seen.
+fn parts(own: &Own) -> Option<String> {
+    let named = own.cut.iter().take(8).map(|(cpu, part)| {
+        let [start, end] = [part.start_ns, part.end_ns].map(exact);
+        format!("CPU {cpu} from {start} s to {end} s")
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match own.cut.len() {
+        0 => return None,
+        1..=8 => String::new(),
+        n => format!(" and {} more", n - 8),
+    };
+    let common = own.common();
+    let seen = match common.start_ns < common.end_ns {
+        true => format!(
+            "all were recorded with --from {} --to {}",
+            exact(common.start_ns),
+            exact(common.end_ns)
+        ),
+        false => "there is no time at which all were recorded".to_owned(),
+    };
+    Some(format!(
+        "CPUs cover different times ({named}{more}): rates are over each CPU's own time; {seen}"
+    ))
+}
+
+/// Seconds that `--from` and `--to` take as they are.
+fn exact(ns: u64) -> String {
+    let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    text.strip_suffix("000").unwrap_or(&text).to_owned()
+}
+
 /// `CPU 3`, `CPUs 1, 2, 7`; the first eight.
 fn cpus(cpus: &[u32]) -> String {
     let named: Vec<String> = cpus.iter().take(8).map(u32::to_string).collect();
@@ -165,9 +288,9 @@ impl About {
     pub(crate) fn new(
         summary: &Summary,
         undecoded: Faults,
-        window: Window,
-        by: Bounds,
+        (own, by): (&Own, Bounds),
         present: &Present,
+        kind: Option<Kind>,
     ) -> Self {
         let mut doubts = damage(summary, &undecoded);
         if let Some(first) = summary.buffers.first()
@@ -192,18 +315,25 @@ impl About {
                 summary.unitless
             ));
         }
-        let silent = u64::from(summary.cpus()).saturating_sub(present.writers.len() as u64);
+        let silent = u64::from(summary.cpus()).saturating_sub(present.parts.writers.len() as u64);
         if silent > 0 {
             doubts.push(format!(
                 "{silent} of {} CPUs wrote no event: nothing is known about them, idle or not",
                 summary.cpus()
             ));
         }
-        doubts.extend(present.doubts());
+        if let Some(line) = summary.headers_at.1 {
+            doubts.push(format!(
+                "another trace begins at line {line}, and the time between the two was not recorded: rates \
+                 are too low (give one of them by --from and --to)"
+            ));
+        }
+        doubts.extend(parts(own));
+        doubts.extend(present.doubts(kind));
         About {
             records: summary.records,
             cpus: summary.cpus(),
-            window,
+            window: own.window,
             window_by: by,
             lost: summary.lost,
             lost_untold: summary.lost_untold,

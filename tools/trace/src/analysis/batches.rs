@@ -8,11 +8,12 @@
 
 use super::bounded::{NAMES_MOST, row};
 use super::findings::{Figure, Findings, Table, count, ms, us};
+use super::own::Own;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
 use crate::base::names::short;
-use crate::{Error, Event, Record, Role, Window, role};
+use crate::{Error, Event, Record, Role, role};
 
 /// The analysis.
 #[derive(Debug)]
@@ -118,7 +119,7 @@ impl Part for Batches {
         }
     }
 
-    fn finish(self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+    fn finish(self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
         let mut table = Table::new("Batches by who invokes them", "", &["invoker"], &[]);
         let mut torn = self.torn;
         for (name, invoker) in &self.invokers {

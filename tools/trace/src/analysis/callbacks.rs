@@ -17,11 +17,12 @@
 use super::bounded::{NAMES_MOST, Names, Waiting, row};
 use super::findings::{Figure, Findings, Table, count, ms};
 use super::origin::context;
+use super::own::Own;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
 use crate::record::callbacks::{Follow, Pending, Was};
-use crate::{Error, Event, Queued, Window};
+use crate::{Error, Event, Queued};
 
 /// Tasks whose system call is followed.
 const TASKS_MOST: usize = 1 << 14;
@@ -118,7 +119,7 @@ impl Part for Callbacks {
         }
     }
 
-    fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
         let left = self.follow.waiting.values().copied();
         let left: Vec<_> = left.filter(|it| it.inside && it.of.wanted).collect();
         for queued in left {

@@ -131,6 +131,12 @@ impl Table {
         row.figures.get(column).copied().flatten()
     }
 
+    /// Whether it shows nothing: no row has a figure other than zero.
+    pub fn is_empty(&self) -> bool {
+        let mut figures = self.rows.iter().flat_map(|row| &row.figures);
+        figures.all(|figure| figure.is_none_or(|it| it == 0.0))
+    }
+
     /// Sorts rows: by this column, the largest first, then by words.
     pub(crate) fn sort_by(&mut self, column: usize) {
         let key = |line: &Line| line.figures.get(column).copied().flatten().unwrap_or(-1.0);

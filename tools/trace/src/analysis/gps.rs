@@ -15,11 +15,12 @@ use super::bounded::{NAMES_MOST, row};
 use super::findings::Findings;
 use super::holdout::{Course, Last};
 use super::origin::{Origin, Origins};
+use super::own::Own;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
 use crate::measure::{Follow, Running};
-use crate::{Error, Event, Filter, Thread, Window};
+use crate::{Error, Event, Filter, Thread};
 use std::collections::BTreeMap;
 
 mod table;
@@ -103,7 +104,7 @@ impl Part for Gps {
         self.origins.see(record, event);
     }
 
-    fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
         self.counts.unfinished += u64::from(self.follow.now.as_ref().is_some_and(|it| it.inside));
         self.tables(findings);
         let counts = &self.counts;

@@ -23,6 +23,7 @@ use super::bounded::{ByCpu, Names, Waiting};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::Findings;
 use super::lost::Lost;
+use super::own::{Own, Tally};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::event::Move;
@@ -51,10 +52,10 @@ pub(crate) struct Idle {
     waiting: Waiting<u64, (u32, u32)>,
     offloaded: CpuSet,
     /// By reason and what is named.
-    ticks: BTreeMap<(&'static str, u32), u64>,
+    ticks: BTreeMap<(&'static str, u32), Tally>,
     /// Stops of the tick that were refused, by what needs it.
-    refused: BTreeMap<u32, u64>,
-    stopped: u64,
+    refused: BTreeMap<u32, Tally>,
+    stopped: Tally,
     lost: Lost,
     /// A record lay in the window.
     entered: bool,
@@ -164,7 +165,7 @@ impl Part for Idle {
         self.states_refused = 0;
         self.ticks.clear();
         self.refused.clear();
-        self.stopped = 0;
+        self.stopped = Tally::default();
         self.lost.reset();
     }
 
@@ -213,14 +214,14 @@ impl Part for Idle {
                 stopped,
                 dependency,
             } if seen.inside && seen.filter.cpu(record.cpu) => {
-                if stopped {
-                    self.stopped += 1;
-                } else {
-                    *self
-                        .refused
-                        .entry(self.names.number(dependency))
-                        .or_insert(0) += 1;
-                }
+                let of = match stopped {
+                    true => &mut self.stopped,
+                    false => {
+                        let name = self.names.number(dependency);
+                        self.refused.entry(name).or_default()
+                    }
+                };
+                of.add(record.cpu);
             }
             _ => {}
         }
@@ -230,16 +231,16 @@ impl Part for Idle {
         self.lost.see(seen);
     }
 
-    fn finish(mut self: Box<Self>, findings: &mut Findings, window: Window) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, findings: &mut Findings, own: &Own) -> Result<(), Error> {
         let open: Vec<u32> = self.cpus.iter().map(|(cpu, _)| cpu).collect();
         open.into_iter().for_each(|cpu| self.settle(cpu));
-        let shown = self.cpus_table(findings, window);
-        self.states_table(findings, window, &shown);
-        self.ticks_table(findings, window);
+        let shown = self.cpus_table(findings, own);
+        self.states_table(findings, own, &shown);
+        self.ticks_table(findings, own);
         let by_event = shown
             .iter()
             .filter(|cpu| self.cpus.get(**cpu).is_some_and(|c| c.by_event.seen));
-        self.lost.finish(findings, window, by_event.count() as u64);
+        self.lost.finish(findings, own, own.ns(by_event.copied()));
         findings.about_evicted("callbacks that waited", self.waiting.evicted);
         findings.about_names(self.names.refused);
         findings.about_cpus(self.cpus.refused);
@@ -348,7 +349,7 @@ impl Idle {
             Tick { busy: true, .. } => ("after a task", none),
             _ => ("nothing seen", none),
         };
-        *self.ticks.entry(reason).or_insert(0) += 1;
+        self.ticks.entry(reason).or_default().add(cpu);
     }
 
     fn queued(&mut self, at: u32, head: u64, function: &str) {

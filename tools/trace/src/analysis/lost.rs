@@ -10,14 +10,15 @@
 //! Interruptions count if they start and end in the window; CPUs without `cpu_idle` have none. Filters select
 //! the CPU and, by the thread that was woken, the interruption.
 
+use super::Seen;
 use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::{Findings, Table, count, ms, us};
 use super::idle::share;
-use super::{Seen, per_second};
+use super::own::{Own, Tally};
 use crate::base::map::Map;
 use crate::base::names::key;
-use crate::{Event, Filter, Role, Window, role};
+use crate::{Event, Filter, Role, role};
 use std::borrow::Cow;
 
 /// Follows interruptions through a trace.
@@ -43,7 +44,7 @@ struct AwakeCpu {
 /// Interruptions of one cause.
 #[derive(Debug, Default, Clone)]
 struct LostTime {
-    n: u64,
+    n: Tally,
     rcu: bool,
     lost: u64,
     before: u64,
@@ -51,7 +52,7 @@ struct LostTime {
 
 impl LostTime {
     fn join(&mut self, other: &LostTime) {
-        self.n += other.n;
+        self.n.join(&other.n);
         self.lost += other.lost;
         self.before += other.before;
     }
@@ -126,22 +127,22 @@ impl Lost {
         let room = self.causes.len() < NAMES_MOST || self.causes.contains_key(&cause);
         let cause = if room { cause } else { OTHERS.into() };
         let of = self.causes.entry(cause).or_default();
-        of.n += 1;
+        of.n.add(number);
         of.rcu = rcu;
         of.lost += now.saturating_sub(started);
         of.before += started.saturating_sub(entry);
     }
 
-    /// The table; `cpus` have `cpu_idle`.
-    pub(crate) fn finish(&self, findings: &mut Findings, window: Window, cpus: u64) {
+    /// The table; the CPUs with `cpu_idle` have `ns` together.
+    pub(crate) fn finish(&self, findings: &mut Findings, own: &Own, ns: f64) {
         let title = "Time that idle CPUs lost, by what took it";
         let mut table = Table::new(title, "lost ", &["cause"], &[]);
         let mut add = |name: &str, of: &LostTime| {
-            let mean = |sum: u64| (of.n > 0).then(|| sum as f64 / of.n as f64);
-            let (rate, part) = (per_second(of.n, window), share(of.lost, window, cpus));
+            let mean = |sum: u64| (of.n.n > 0).then(|| sum as f64 / of.n.n as f64);
+            let (rate, part) = (own.rate(&of.n), share(of.lost, ns));
             let before = ms(mean(of.before));
             let figures = [
-                ("times", "interruptions", "count", count(of.n)),
+                ("times", "interruptions", "count", count(of.n.n)),
                 ("per s", "interruptions_per_s", "1/s", rate),
                 ("lost ms", "lost_ms", "ms", ms(Some(of.lost as f64))),
                 ("avg us", "lost_us_avg", "us", us(mean(of.lost))),
@@ -152,7 +153,7 @@ impl Lost {
         };
         let (mut rcu, mut all) = (LostTime::default(), LostTime::default());
         let mut rows: Vec<(&Cow<'_, str>, &LostTime)> = self.causes.iter().collect();
-        rows.sort_by_key(|(name, of)| (std::cmp::Reverse(of.n), *name));
+        rows.sort_by_key(|(name, of)| (std::cmp::Reverse(of.n.n), *name));
         for (name, of) in rows {
             add(name, of);
             all.join(of);
@@ -160,7 +161,7 @@ impl Lost {
                 rcu.join(of);
             }
         }
-        if all.n > 0 {
+        if all.n.n > 0 {
             add("(RCU)", &rcu);
             add("(all)", &all);
             findings.tables.push(table);

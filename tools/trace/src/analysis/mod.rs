@@ -3,6 +3,7 @@
 //!
 //! | module | [`Kind`] | what it shows |
 //! |---|---|---|
+//! | `summary` | `Summary` | RCU's threads: wake-ups by kind, idle periods ended, what settings could save |
 //! | `wakeups`, `chains` | `Wakeups` | threads by wake-ups and intervals; which callbacks caused them |
 //! | `callbacks` | `Callbacks` | by function, by the task and the system call that queued them; delays |
 //! | `batches` | `Batches` | sizes, durations and spacing, by who invokes |
@@ -31,8 +32,10 @@ mod holdout;
 mod idle;
 mod lost;
 mod origin;
+mod own;
 mod proto;
 mod spread;
+mod summary;
 mod timeline;
 mod waits;
 mod wakeups;
@@ -46,11 +49,14 @@ pub use spread::{DISTINCT_MOST, VALUES_MOST};
 use crate::measure::window::{Follow, Place, is_few};
 use crate::{Error, Event, Record, Summary, Window};
 use about::Present;
+use own::Own;
 use std::io::Write;
 
 /// Which analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
+    /// What RCU's threads cost in wake-ups and idle periods: what every trace of the scheduler shows.
+    Summary,
     /// Threads by wake-ups, and the chains that lead to those of RCU's threads.
     Wakeups,
     /// Callbacks by function, task and system call.
@@ -67,7 +73,8 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 7] = [
+        Kind::Summary,
         Kind::Wakeups,
         Kind::Callbacks,
         Kind::Batches,
@@ -79,6 +86,7 @@ impl Kind {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Kind::Summary => "summary",
             Kind::Wakeups => "wakeups",
             Kind::Callbacks => "callbacks",
             Kind::Batches => "batches",
@@ -105,7 +113,11 @@ impl Kind {
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
 pub struct Analysis {
+    /// None for the timeline.
+    kind: Option<Kind>,
     filter: Filter,
+    /// A selected thread was met.
+    met: bool,
     window: Follow,
     part: Box<dyn Part>,
     present: Present,
@@ -129,7 +141,7 @@ trait Part {
     ///
     /// # Errors
     /// When the output could not be written; only the timeline has one.
-    fn finish(self: Box<Self>, findings: &mut Findings, window: Window) -> Result<(), Error>;
+    fn finish(self: Box<Self>, findings: &mut Findings, own: &Own) -> Result<(), Error>;
 }
 
 /// A record with what every analysis needs to know about it.
@@ -148,6 +160,7 @@ impl Analysis {
     /// [`START_MARK`](crate::START_MARK) and [`END_MARK`](crate::END_MARK), or is the whole trace.
     pub fn new(kind: Kind, filter: Filter) -> Self {
         let part: Box<dyn Part> = match kind {
+            Kind::Summary => Box::<summary::Summary>::default(),
             Kind::Wakeups => Box::<wakeups::Wakeups>::default(),
             Kind::Callbacks => Box::<callbacks::Callbacks>::default(),
             Kind::Batches => Box::<batches::Batches>::default(),
@@ -155,7 +168,10 @@ impl Analysis {
             Kind::Waits => Box::<waits::Waits>::default(),
             Kind::Idle => Box::<idle::Idle>::default(),
         };
-        Analysis::with(part, filter)
+        Analysis {
+            kind: Some(kind),
+            ..Analysis::with(part, filter)
+        }
     }
 
     /// Writes a timeline in Perfetto's format while the trace is read. Its findings say what was written.
@@ -169,6 +185,8 @@ impl Analysis {
             end_ns: filter.to_ns.unwrap_or(u64::MAX),
         });
         Analysis {
+            kind: None,
+            met: filter.threads.is_empty(),
             filter,
             window: Follow::new(given),
             part,
@@ -185,6 +203,7 @@ impl Analysis {
             self.part.reset();
         }
         self.present.note(record, &event);
+        self.met = self.met || names(&self.filter, record, &event);
         self.part.see(&Seen {
             record,
             event: &event,
@@ -201,18 +220,48 @@ impl Analysis {
     /// timeline could not be written.
     pub fn finish(self, summary: &Summary) -> Result<Findings, Error> {
         let (window, by) = self.window.bounds(summary)?;
-        let about = About::new(summary, self.window.undecoded, window, by, &self.present);
+        let own = self.present.parts.own(window, &summary.started);
+        let kind = self.kind;
+        let about = About::new(
+            summary,
+            self.window.undecoded,
+            (&own, by),
+            &self.present,
+            kind,
+        );
         let mut findings = Findings {
             about,
             tables: Vec::new(),
             notes: Vec::new(),
         };
-        self.part.finish(&mut findings, window)?;
+        self.part.finish(&mut findings, &own)?;
+        if let Some(kind) = kind {
+            if findings.tables.iter().all(Table::is_empty) {
+                let lacks = self.present.lacks(kind, &self.filter, self.met);
+                let none = || "nothing of this kind in the counted part".to_owned();
+                let why = lacks.or_else(|| findings.notes.is_empty().then(none));
+                findings.notes.extend(why);
+            }
+            if kind == Kind::Summary {
+                findings.notes.push(self.present.applies());
+            }
+        }
         if !is_few(summary.unitless, summary) {
             findings.without_times();
         }
         Ok(findings)
     }
+}
+
+/// Whether a thread that is selected by name or id is in this record.
+#[inline(never)]
+fn names(filter: &Filter, record: &Record<'_>, event: &Event<'_>) -> bool {
+    let of = match *event {
+        Event::Wakeup { task, pid, .. } | Event::Waking { task, pid, .. } => Some((task, pid)),
+        Event::Switch { next, next_pid, .. } => Some((next, next_pid)),
+        _ => None,
+    };
+    filter.thread(record.task, record.pid) || of.is_some_and(|(task, pid)| filter.thread(task, pid))
 }
 
 /// A count as a rate over the window.

@@ -18,9 +18,10 @@
 use super::batches::invoker_of;
 use super::bounded::{Names, Waiting};
 use super::findings::{Findings, Table, count};
+use super::own::Own;
 use super::proto::{Packets, Point};
 use super::{Part, Seen};
-use crate::{CpuSet, Error, Event, Unit, Window};
+use crate::{CpuSet, Error, Event, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -86,7 +87,7 @@ impl Part for Timeline {
         }
     }
 
-    fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
+    fn finish(mut self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
         if self.unitless {
             return Err(Error::Missing {
                 name: "timeline".to_owned(),

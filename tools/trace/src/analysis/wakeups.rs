@@ -8,11 +8,12 @@
 use super::bounded::OTHERS;
 use super::chains::Chains;
 use super::findings::{Findings, Table, count, us};
+use super::own::{Own, Tally};
 use super::spread::Spread;
-use super::{Part, Seen, per_second};
+use super::{Part, Seen};
 use crate::base::map::Map;
 use crate::base::names::short;
-use crate::{Error, Event, Window};
+use crate::{Error, Event, Record};
 
 /// Threads that have a row of their own.
 const THREADS_MOST: usize = 1 << 14;
@@ -23,7 +24,7 @@ pub(crate) struct Wakeups {
     threads: Map<u32, Vec<Woken>>,
     rows: usize,
     /// Wake-ups of threads beyond the bound.
-    others: u64,
+    others: Tally,
     new: u64,
     chains: Chains,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Wakeups {
 #[derive(Debug)]
 struct Woken {
     name: String,
-    n: u64,
+    n: Tally,
     last: u64,
     intervals: Spread,
 }
@@ -40,7 +41,7 @@ struct Woken {
 impl Part for Wakeups {
     fn reset(&mut self) {
         self.threads.clear();
-        (self.rows, self.others, self.new) = (0, 0, 0);
+        (self.rows, self.others, self.new) = (0, Tally::default(), 0);
         self.chains.reset();
     }
 
@@ -57,56 +58,59 @@ impl Part for Wakeups {
         {
             match new {
                 true => self.new += 1,
-                false => self.woken(task, pid, seen.record.time_ns),
+                false => self.woken(task, pid, seen.record),
             }
         }
         self.chains.see(seen);
     }
 
-    fn finish(self: Box<Self>, findings: &mut Findings, window: Window) -> Result<(), Error> {
-        findings.tables.push(self.table(window));
+    fn finish(self: Box<Self>, findings: &mut Findings, own: &Own) -> Result<(), Error> {
+        findings.tables.push(self.table(own));
         findings.say(self.new, "threads ran for the first time: no wake-ups");
         let why = "wake-ups of threads beyond the first";
         let row = format_args!("{why} {THREADS_MOST}: they are in the row `{OTHERS}`");
-        findings.say(self.others, row);
+        findings.say(self.others.n, row);
         self.chains.finish(findings);
         Ok(())
     }
 }
 
 impl Wakeups {
-    fn woken(&mut self, task: &str, pid: u32, now: u64) {
+    fn woken(&mut self, task: &str, pid: u32, record: &Record<'_>) {
+        let now = record.time_ns;
         let task = short(task);
         let same = self.threads.entry(pid).or_default();
         let Some(thread) = same.iter_mut().find(|t| t.name == task) else {
             if self.rows >= THREADS_MOST {
-                self.others += 1;
+                self.others.add(record.cpu);
                 if same.is_empty() {
                     self.threads.remove(&pid);
                 }
                 return;
             }
             self.rows += 1;
+            let mut n = Tally::default();
+            n.add(record.cpu);
             same.push(Woken {
                 name: task.to_owned(),
-                n: 1,
+                n,
                 last: now,
                 intervals: Spread::default(),
             });
             return;
         };
-        thread.n += 1;
+        thread.n.add(record.cpu);
         thread.intervals.span(thread.last, now);
         thread.last = now;
     }
 
-    fn table(&self, window: Window) -> Table {
+    fn table(&self, own: &Own) -> Table {
         let mut table = Table::new("Threads by wake-ups", "", &["thread"], &[]);
-        let mut add = |name: &str, pid: Option<u32>, n: u64, intervals: &Spread| {
-            let rate = per_second(n, window);
+        let mut add = |name: &str, pid: Option<u32>, n: &Tally, intervals: &Spread| {
+            let rate = own.rate(n);
             let figures = [
                 ("pid", "pid", "count", pid.map(f64::from)),
-                ("wakeups", "wakeups", "count", count(n)),
+                ("wakeups", "wakeups", "count", count(n.n)),
                 ("per s", "wakeups_per_s", "1/s", rate),
                 ("min us", "interval_us_min", "us", us(intervals.min())),
                 ("max us", "interval_us_max", "us", us(intervals.max())),
@@ -127,14 +131,14 @@ impl Wakeups {
                 Some(1) | None => t.name.clone(),
                 Some(_) => format!("{}-{pid}", t.name),
             };
-            add(&name, Some(pid), t.n, &t.intervals);
+            add(&name, Some(pid), &t.n, &t.intervals);
         }
         let none = Spread::default();
-        if self.others > 0 {
-            add(OTHERS, None, self.others, &none);
+        if self.others.n > 0 {
+            add(OTHERS, None, &self.others, &none);
         }
-        let n = self.others + all().map(|(_, t)| t.n).sum::<u64>();
-        add("(all)", None, n, &none);
+        let n = [&self.others].into_iter().chain(all().map(|(_, t)| &t.n));
+        add("(all)", None, &n.collect(), &none);
         // The sum stays last.
         let sum = table.rows.pop();
         table.sort_by(1);

@@ -5,6 +5,10 @@ use std::{fmt, io};
 /// What to do about an input that breaks off.
 pub(crate) const CUT: &str = "the file is cut short or damaged: copy or record it again";
 
+/// Sorts lines of ftrace text by their time, which follows `[cpu]` and perhaps flags.
+const SORT: &str = "grep -v '^#' FILE | sed -E 's/^(.*\\] *[^ ]* +)([0-9]+\\.[0-9]+): /\\2 &/' | \
+                    LC_ALL=C sort -sn | cut -d' ' -f2-";
+
 /// What ends the reading of a trace.
 ///
 /// A line that cannot be read is no such error: it is counted ([`Faults`](crate::Faults)).
@@ -53,8 +57,10 @@ pub enum Error {
         name: String,
         /// The line of the first record with an earlier time than the one before.
         line: u64,
-        /// How many such records there are.
+        /// How many such records there are, or how many are earlier than the latest before them.
         count: u64,
+        /// The line at which the header of another trace stands.
+        again: Option<u64>,
     },
 }
 
@@ -83,7 +89,21 @@ impl fmt::Display for Error {
                 f,
                 "{name}: the trace has no {what} in its {lines} lines; {remedy}"
             ),
-            Error::Order { name, line, count } => write!(
+            Error::Order {
+                name,
+                line,
+                count,
+                again: Some(again),
+            } => write!(
+                f,
+                "{name}: line {line}: another trace begins at line {again}, and {count} records are earlier \
+                 than those before them. Of two recordings give one: `tail -n +{again} FILE | quiescent \
+                 trace -` is the last. Files of single CPUs have to be sorted by time: `{SORT} | \
+                 quiescent trace -`"
+            ),
+            Error::Order {
+                name, line, count, ..
+            } => write!(
                 f,
                 "{name}: line {line}: the record has an earlier time than the one before ({count} records \
                  of the trace do): clocks of CPUs disagree, or two traces are in one file; record with \

@@ -33,6 +33,8 @@ pub enum Fault {
     Cpu,
     /// Longer than [`LINE_MOST`] bytes.
     Long,
+    /// trace-cmd had no format for the event.
+    Unknown,
     /// The event is known, and a field that it must have is missing.
     Field(&'static str),
     /// The kernel hid the pointer, so that callbacks cannot be distinguished.
@@ -66,6 +68,11 @@ impl fmt::Display for Fault {
             Fault::Backwards => f.write_str("its time is earlier than that of a record before it"),
             Fault::Cpu => f.write_str("a CPU number above 65535"),
             Fault::Long => write!(f, "longer than {} bytes", LINE_MOST),
+            Fault::Unknown => f.write_str(
+                "trace-cmd had no format for this event (`UNKNOWN EVENT`): a probe or a module that was \
+                 removed before the report, or made after the recording began; record again, and keep it \
+                 until the end",
+            ),
             Fault::Field(name) => write!(f, "the event has no readable field `{name}`"),
             Fault::Hidden => {
                 f.write_str("the pointer is hidden; write `nohash-ptr` to trace_options")

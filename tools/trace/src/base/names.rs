@@ -24,7 +24,7 @@ pub enum Role {
     GracePeriods,
     /// `rcuog/N`: grace periods for the offloaded CPUs of a group.
     OffloadGroup,
-    /// `rcuop/N` (`rcuos/N`): invokes the callbacks of an offloaded CPU.
+    /// `rcuop/N` (`rcuos/N`, on old kernels `rcuob/N`): invokes the callbacks of an offloaded CPU.
     OffloadInvoker,
     /// Another thread of RCU's: boost, expedited workers, tasks flavours.
     OtherRcu,
@@ -45,7 +45,12 @@ pub fn role(task: &str) -> Role {
     match task {
         "rcu_preempt" | "rcu_sched" => Role::GracePeriods,
         _ if task.starts_with("rcuog/") => Role::OffloadGroup,
-        _ if task.starts_with("rcuop/") || task.starts_with("rcuos/") => Role::OffloadInvoker,
+        _ if ["rcuop/", "rcuos/", "rcuob/"]
+            .iter()
+            .any(|it| task.starts_with(it)) =>
+        {
+            Role::OffloadInvoker
+        }
         _ if task.starts_with("rcu_") || task.starts_with("rcub/") || task.starts_with("rcuc/") => {
             Role::OtherRcu
         }
@@ -98,6 +103,7 @@ mod tests {
             ("rcuog/12", Role::OffloadGroup),
             ("rcuop/3", Role::OffloadInvoker),
             ("rcuos/3", Role::OffloadInvoker),
+            ("rcuob/3", Role::OffloadInvoker),
             ("rcu_exp_gp_kthr", Role::OtherRcu),
             ("rcub/1", Role::OtherRcu),
             ("rcuc/1", Role::OtherRcu),

@@ -15,6 +15,7 @@ use crate::base::made::push_line;
 use crate::event::{Fields, SWITCHED, Text, push_text};
 use crate::line::{Columns, Draft, Line, Made, Maker};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
 /// Names of tasks that are learned on the way.
@@ -99,7 +100,12 @@ impl Dat {
 
     /// Events that are missing before this one.
     fn gap(&mut self, met: &Met, out: &mut Draft) {
-        let reported = self.reported.entry((met.buffer, met.cpu)).or_default();
+        let reported = self.reported.entry((met.buffer, met.cpu));
+        let first = matches!(reported, Entry::Vacant(_));
+        let reported = reported.or_default();
+        if first && !matches!(met.missing, Missing::None) {
+            out.line(Line::Started(met.cpu));
+        }
         match met.missing {
             Missing::None => {}
             Missing::Some => out.line(Line::Lost(None)),

@@ -49,6 +49,8 @@ pub enum Event<'a> {
         task: &'a str,
         /// Its id.
         pid: u32,
+        /// The CPU on which it ran last.
+        target: u32,
     },
     /// `sched_switch`.
     Switch {
@@ -253,6 +255,9 @@ pub(crate) fn of_text<'a>(name: &'a str, text: &'a str) -> Result<Event<'a>, Fau
 /// The same for every form of text.
 #[inline(never)]
 fn of_any_text<'a>(name: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
+    if let Some(fields) = probed(name, text) {
+        return table::decode(name, &mut Loose::new(fields)).map(Event::before_it);
+    }
     let plugin = match name {
         "sched_switch" => !text.starts_with("prev_comm="),
         "sched_wakeup" | "sched_wakeup_new" | "sched_waking" => !text.starts_with("comm="),
@@ -262,6 +267,12 @@ fn of_any_text<'a>(name: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
         true => table::decode(name, &mut Plugin::new(text)),
         false => table::decode(name, &mut Loose::new(text)),
     }
+}
+
+/// The fields of an event of a probe that stands for one of RCU's: behind the place of the probe in brackets.
+pub(crate) fn probed<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    let is_probed = name.starts_with("rcu_") && text.starts_with('(');
+    is_probed.then(|| text.split_once(") ").map_or("", |it| it.1))
 }
 
 /// The event of this name with these fields, whose texts are pieces of `text`.
@@ -275,6 +286,26 @@ pub(crate) fn of_fields<'a>(
 }
 
 impl Event<'_> {
+    /// What a probe at a function's entry has seen, as the tracepoint inside would say it: the entry comes
+    /// before the bits of a node are cleared, and may come for bits that are no longer set.
+    fn before_it(self) -> Self {
+        match self {
+            Event::Report { cleared, left, .. } if cleared & left == 0 => Event::Other,
+            Event::Report {
+                level,
+                first_cpu,
+                cleared,
+                left,
+            } => Event::Report {
+                level,
+                first_cpu,
+                cleared: cleared & left,
+                left: left & !cleared,
+            },
+            other => other,
+        }
+    }
+
     /// `cpu_idle`; the state that is none is -1 in 32 bits or more.
     #[inline]
     fn idle(state: i64, cpu: u32) -> Self {

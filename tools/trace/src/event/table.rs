@@ -154,7 +154,9 @@ fn of_others<'a, S: Source<'a>>(name: &'a str, it: &mut S) -> Result<Event<'a>, 
         12 if name == "sched_waking" => {
             let task = it.text("comm=", "comm", Text::Task(" pid"))?;
             let pid = it.small("=", "pid")?;
-            Event::Waking { task, pid }
+            it.skip(" prio=")?;
+            let target = it.cpu(" target_cpu=", "target_cpu")?;
+            Event::Waking { task, pid, target }
         }
         16 if name == "sched_wakeup_new" => wakeup(it, true)?,
         12 if name == "softirq_exit" => Event::SoftirqExit {

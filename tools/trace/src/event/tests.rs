@@ -307,6 +307,7 @@ fn what_is_asked_for_and_what_needs_the_tick() {
     let waking = Event::Waking {
         task: "a b",
         pid: 3,
+        target: 1,
     };
     assert_eq!(
         decode("sched_waking", "comm=a b pid=3 prio=120 target_cpu=001"),
@@ -471,4 +472,25 @@ fn numbers_that_stand_for_a_text() {
     assert_eq!(said(Text::Function, 0xff81), "0xff81");
     assert_eq!(said(Text::Word, 87), "87");
     assert_eq!(said(Text::Word, -3i64 as u64), "-3");
+}
+
+#[test]
+fn a_probe_sees_a_node_before_its_bits_are_cleared() {
+    let of = |mask: &str, qsmask: &str| {
+        let text =
+            format!("(rcu_report_qs_rnp+0x0/0x130) mask={mask} qsmask={qsmask} level=0 grplo=0");
+        match of_text("rcu_quiescent_state_report", &text) {
+            Ok(Event::Report { cleared, left, .. }) => Some((cleared, left)),
+            Ok(Event::Other) => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(of("0x2", "0xf"), Some((2, 0xd)));
+    assert_eq!(of("0x3", "0x1"), Some((1, 0)));
+    assert_eq!(of("0x2", "0x1"), None, "its bit was cleared before");
+    let ended = of_text(
+        "rcu_batch_end",
+        "(rcu_segcblist_add_len+0x0/0x20) callbacks_invoked=-12",
+    );
+    assert_eq!(ended, Ok(Event::BatchEnd { invoked: 12 }));
 }

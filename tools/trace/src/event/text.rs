@@ -211,7 +211,11 @@ impl<'a> Source<'a> for Loose<'a> {
         let bare = word.strip_prefix("0x").unwrap_or(word);
         let found = match how {
             Number::Plain => number(word),
-            Number::Callbacks => number(word.rsplit('/').next().unwrap_or(word)),
+            // A probe sees what is taken off the length of a list.
+            Number::Callbacks => {
+                let word = word.rsplit('/').next().unwrap_or(word);
+                number(word.trim_start_matches('-'))
+            }
             Number::Signed => number::<i64>(word)
                 .map(|it| it as u64)
                 .or_else(|| hex(bare)),
@@ -229,7 +233,12 @@ impl<'a> Source<'a> for Loose<'a> {
     fn text(&mut self, before: &str, name: &'static str, how: Text) -> Result<&'a str, Fault> {
         match how {
             Text::Stack | Text::Whole => Ok(self.text),
-            Text::Task(next) => task(self.text, name, next.trim_start()),
+            Text::Task(next) => {
+                let (task, rest) = task(self.text, name, next.trim_start())?;
+                // No field is looked for in the name, which may look like one.
+                self.text = rest;
+                Ok(task)
+            }
             Text::Function => self.find(before, name).map(function_of),
             Text::Word | Text::Dependency => self.find(before, name),
             Text::State => Ok(state(self.find(before, name).unwrap_or(""))),
@@ -289,8 +298,13 @@ impl<'a> Source<'a> for Plugin<'a> {
             self.rest = next;
             return Ok(state.trim_end().rsplit(' ').next().unwrap_or(""));
         }
-        let (who, rest) = self.rest.split_once(" [").ok_or(fault)?;
-        let (task, pid) = who.rsplit_once(':').ok_or(fault)?;
+        // A name may have a bracket; an id stands in front of the right one.
+        let brackets = self.rest.match_indices(" [");
+        let parts = brackets.filter_map(|(at, _)| {
+            let (task, pid) = self.rest[..at].rsplit_once(':')?;
+            number::<u32>(pid).map(|_| (task, pid, &self.rest[at + 2..]))
+        });
+        let (task, pid, rest) = parts.into_iter().next().ok_or(fault)?;
         (self.rest, self.pid) = (rest, pid);
         Ok(task.trim())
     }

@@ -26,8 +26,8 @@ pub(super) fn first_word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The text that `name=` points at: as it is, or in `(0xffff88810905900c:start)`, as the `fields` option has
-/// it.
+/// The text that `name=` points at: as it is, in `(0xffff88810905900c:start)`, as the `fields` option has it,
+/// or in quotes, as probes have it.
 pub(super) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let word = after(text, name).map(first_word)?;
     match word.strip_prefix("(0x") {
@@ -35,21 +35,37 @@ pub(super) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
             .strip_suffix(')')?
             .split_once(':')
             .map(|(_, text)| text),
-        None => Some(word),
+        None => Some(word.trim_matches('"')),
     }
 }
 
-/// The name of a task between `name=` and the field `next=`.
+/// Bytes of a task's name in events.
+const NAME_MOST: usize = 15;
+
+/// The name of a task between `name=` and the field `next=`, and the text from that field on. A name may look
+/// like that field: it is as long as a name can be.
 #[inline(always)]
-pub(super) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<&'a str, Fault> {
+pub(super) fn task<'a>(
+    text: &'a str,
+    name: &'static str,
+    next: &str,
+) -> Result<(&'a str, &'a str), Fault> {
     let rest = after(text, name).ok_or(Fault::Field(name))?;
     let bytes = rest.as_bytes();
-    let end = memchr::memchr_iter(b'=', bytes).find_map(|at| {
+    let ends = memchr::memchr_iter(b'=', bytes).filter_map(|at| {
         let start = at.checked_sub(next.len())?;
         let whole = start > 0 && bytes[start - 1].is_ascii_whitespace();
         (whole && bytes[start..at] == *next.as_bytes()).then_some(start)
     });
-    Ok(rest[..end.ok_or(Fault::Field(name))?].trim_ascii())
+    let mut end = None;
+    for found in ends {
+        if end.is_some() && rest[..found].trim_ascii().len() > NAME_MOST {
+            break;
+        }
+        end = Some(found);
+    }
+    let (task, rest) = rest.split_at(end.ok_or(Fault::Field(name))?);
+    Ok((task.trim_ascii(), rest))
 }
 
 /// A decimal number, or a hexadecimal one after `0x`.
@@ -92,10 +108,12 @@ mod tests {
 
     #[test]
     fn names_of_tasks_may_have_blanks_and_other_fields_in_them() {
-        assert_eq!(task("x_comm=a comm=b pid=1", "comm", "pid"), Ok("b"));
-        let text = "comm=a pid b=c pid=12 prio=1";
-        assert_eq!(task(text, "comm", "pid"), Ok("a pid b=c"));
-        assert_eq!(task("comm=x", "comm", "pid"), Err(Fault::Field("comm")));
+        let name = |text| task(text, "comm", "pid").map(|it| it.0);
+        assert_eq!(name("x_comm=a comm=b pid=1"), Ok("b"));
+        assert_eq!(name("comm=a pid b=c pid=12 prio=1"), Ok("a pid b=c"));
+        assert_eq!(name("comm=c-7 pid=9 pid=12 prio=1"), Ok("c-7 pid=9"));
+        assert_eq!(name("comm=a pid=12 next_comm=b pid=1"), Ok("a"));
+        assert_eq!(name("comm=x"), Err(Fault::Field("comm")));
     }
 
     #[test]

@@ -16,7 +16,8 @@ use crate::base::CUT;
 use crate::dat::{Dat, Frames, MAGIC, Source};
 use crate::line::Input;
 use crate::perfetto::{Perfetto, is_perfetto};
-use flate2::bufread::MultiGzDecoder;
+use embedded::{Embedded, Form};
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use lzma_rust2::XzReader;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
@@ -33,6 +34,9 @@ const BUFFER: usize = 128 * 1024;
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// The mark that some editors put in front of a text.
+const UTF_8: &[u8] = b"\xef\xbb\xbf";
 
 /// What is known and not read: the first bytes, what it is, and what to do.
 const REFUSED: [(&[u8], &str, &str); 9] = [
@@ -245,9 +249,13 @@ fn by_kind(
 ) -> Result<(Input, String), Error> {
     let kinds = [(XZ, ", xz"), (GZIP, ", gzip"), (ZSTD, ", zstd")];
     let packed = kinds.iter().find(|(magic, _)| start.starts_with(magic));
-    let packed = packed.map_or("", |it| it.1);
-    let whole = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(input));
+    let zlib = zlib_at(&start);
+    let packed = packed.map_or(zlib.map_or("", |_| ", zlib"), |it| it.1);
+    let mut start = Cursor::new(start);
+    start.set_position(zlib.unwrap_or(0) as u64);
+    let whole = BufReader::with_capacity(BUFFER, start.chain(input));
     let read: Box<dyn Read + Send> = match packed {
+        ", zlib" => Box::new(ZlibDecoder::new(whole)),
         ", xz" => Box::new(XzReader::new_mem_limit(whole, true, DICTIONARY_KB)),
         ", gzip" => Box::new(MultiGzDecoder::new(whole)),
         ", zstd" => Box::new(Frames::new(whole)),
@@ -276,14 +284,31 @@ fn by_kind(
         });
     }
     let is_perfetto = is_perfetto(start);
+    let mark = if start.starts_with(UTF_8) {
+        UTF_8.len()
+    } else {
+        0
+    };
+    let form = Form::of(&start[mark..]);
+    plain.consume(mark);
     let plain: Box<dyn BufRead + Send> = Box::new(plain);
-    Ok(match is_perfetto {
-        true => (
-            Input::made(Perfetto::open(plain)),
-            format!("Perfetto trace{packed}"),
-        ),
-        false => (plain.into(), format!("ftrace text{packed}")),
-    })
+    if is_perfetto {
+        let input = Input::made(Perfetto::open(plain));
+        return Ok((input, format!("Perfetto trace{packed}")));
+    }
+    let (plain, within) = match form {
+        Some(form) => (Embedded::open(plain, form), form.name()),
+        None => (plain, ""),
+    };
+    Ok((plain.into(), format!("ftrace text{within}{packed}")))
+}
+
+/// Where data compressed by zlib starts: at once, or behind the first lines of atrace (`-z`). The second byte
+/// is none that a text has there.
+fn zlib_at(start: &[u8]) -> Option<usize> {
+    let line = b"TRACE:\n";
+    let at = memchr::memmem::find(start, line).map_or(0, |at| at + line.len());
+    matches!(start.get(at..at + 2)?, [0x78, 0x01 | 0x9c | 0xda]).then_some(at)
 }
 
 /// Text of two bytes a letter: every second one is zero, and no other.
@@ -297,6 +322,7 @@ fn is_utf_16(start: &[u8]) -> bool {
     pairs >= 4 && ((even == pairs && odd == 0) || (odd == pairs && even == 0))
 }
 
+mod embedded;
 mod follow;
 #[cfg(test)]
 mod tests;

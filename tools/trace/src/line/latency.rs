@@ -13,7 +13,8 @@ pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
             let (left, after) = line.split_at(from + at);
             let after = &after[1..];
             let ends = after.bytes().next().is_none_or(|b| b.is_ascii_whitespace());
-            let (left, time) = last_word(left);
+            let time = unglued(last_word(left).1);
+            let left = &left[..left.len() - time.len()];
             let (ns, end) = fast::time(time.as_bytes(), 0)?;
             let time = Ok((ns, Unit::Seconds));
             (ends && from + at == left.len() + end).then_some((left, time, after))
@@ -33,6 +34,21 @@ pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
     };
     let (task, pid) = who(left)?;
     Some(record((task, pid, cpu), flags, time, after))
+}
+
+/// Letters of the flags in front of a time without a blank: kernels whose traces have such lines write five.
+const GLUED: usize = 5;
+
+/// The time at the end of a word: one of many digits may touch the flags, whose last letter may be a digit.
+fn unglued(word: &str) -> &str {
+    let Some(dot) = word.rfind('.').filter(|dot| *dot > GLUED) else {
+        return word;
+    };
+    let digits = word[..dot].bytes().rev().take_while(u8::is_ascii_digit);
+    match word.split_at_checked(GLUED.max(dot - digits.count())) {
+        Some((flags, time)) if is_flags(flags) && !is_number(flags) => time,
+        _ => word,
+    }
 }
 
 /// The number in `[003]`.

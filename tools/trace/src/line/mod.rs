@@ -157,6 +157,10 @@ pub(crate) enum Line<'a> {
     },
     /// An option of a trace.dat that changes times and is not followed.
     NotApplied(&'a str),
+    /// `# tracer: nop`, the first line of the tracefs file.
+    Begins,
+    /// `##### CPU 3 buffer started ####`: what the CPU wrote before was lost.
+    Started(u32),
     /// ` => function`: it belongs to the stack before it.
     Frame,
     /// A header line or a blank one: nothing in it is needed.
@@ -388,6 +392,9 @@ fn record<'a>(
     let mut rest = rest.trim_ascii_start();
     if rest.starts_with("(+") {
         rest = rest.split_once(')').map_or(rest, |(_, after)| after);
+    }
+    if rest.trim_ascii_start().starts_with("[UNKNOWN EVENT") {
+        return Err(Fault::Unknown);
     }
     record_of(who, flags, time, event_of(rest))
 }

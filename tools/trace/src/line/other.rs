@@ -20,14 +20,22 @@ pub(super) fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
     if start.starts_with("=> ") {
         return Some(Ok(Line::Frame));
     }
-    // Notes that a test bench printed before the trace, in front of the first header line.
-    ["RAWUS ", "version = "]
+    // Notes in front of the first header line: of a test bench, and of atrace.
+    let noted = ["RAWUS ", "version = "]
         .iter()
-        .any(|note| start.starts_with(note))
-        .then_some(Ok(Line::Nothing))
+        .any(|note| start.starts_with(note));
+    let atrace = ["capturing trace...", "capturing trace... done", "TRACE:"];
+    (noted || atrace.contains(&start.trim_ascii_end())).then_some(Ok(Line::Nothing))
 }
 
 fn header(line: &str) -> Line<'_> {
+    if line.starts_with("# tracer:") {
+        return Line::Begins;
+    }
+    let started = line.strip_prefix("##### CPU ");
+    if let Some(cpu) = started.and_then(|it| it.split_once(" buffer started")?.0.parse().ok()) {
+        return Line::Started(cpu);
+    }
     let Some(rest) = line.split("entries-in-buffer/entries-written:").nth(1) else {
         return Line::Nothing;
     };

@@ -9,8 +9,8 @@
 //! `while let Some(record) = reader.next_record()? { … }`.
 
 use super::source::Source;
-use crate::line::{Line, Unit};
-use crate::{Error, Faults, LINE_MOST, Record};
+use crate::line::{CPUS_MOST, Line, Unit};
+use crate::{CpuSet, Error, Faults, LINE_MOST, Record};
 use ahead::Ahead;
 use block::{Block, PlacedRecord};
 use lines::Lines;
@@ -60,6 +60,10 @@ pub struct Summary {
     pub backwards_at: Option<u64>,
     /// Records whose time has no unit: their order is known, no duration is.
     pub unitless: u64,
+    /// The line of the first header, and of the second: another trace begins there.
+    pub headers_at: (Option<u64>, Option<u64>),
+    /// CPUs whose buffer is said to have lost what was written before their first record.
+    pub started: CpuSet,
     /// Time of the first record.
     pub first_ns: Option<u64>,
     /// Time of the last record.
@@ -219,6 +223,10 @@ impl Summary {
         self.cpu_highest = self.cpu_highest.max(met.cpu_highest);
         self.unitless += met.unitless;
         self.malformed.join(self.lines, &met.malformed);
+        for line in [met.headers_at.0, met.headers_at.1].into_iter().flatten() {
+            self.note_header_at(self.lines + line);
+        }
+        met.started.iter().for_each(|cpu| self.started.insert(cpu));
         self.lines += met.lines;
         self.cpus_stated = met.cpus_stated.or(self.cpus_stated);
         self.lost = self.lost.saturating_add(met.lost);
@@ -234,6 +242,14 @@ impl Summary {
         if self.not_applied.len() < OPTIONS_MOST && !self.not_applied.contains(&option) {
             self.not_applied.push(option);
         }
+    }
+
+    fn note_header_at(&mut self, line: u64) {
+        let (first, second) = &mut self.headers_at;
+        match first {
+            Some(_) => second.get_or_insert(line),
+            None => first.get_or_insert(line),
+        };
     }
 
     pub(super) fn note_header(&mut self, line: Line<'_>) {
@@ -256,7 +272,10 @@ impl Summary {
                 });
             }
             Line::NotApplied(option) => self.is_not_applied(option.to_owned()),
-            Line::Buffer { .. } | Line::Record(_) | Line::Frame | Line::Nothing => {}
+            Line::Begins => self.note_header_at(self.lines),
+            Line::Started(cpu) if cpu < CPUS_MOST => self.started.insert(cpu),
+            Line::Started(_) | Line::Buffer { .. } => {}
+            Line::Record(_) | Line::Frame | Line::Nothing => {}
         }
     }
 }

@@ -165,7 +165,10 @@ fn headers_say_how_many_events_were_lost() {
     );
     assert_eq!(parse("CPU:3 [LOST 17 EVENTS]"), Ok(Line::Lost(Some(17))));
     assert_eq!(parse("cpus=2"), Ok(Line::Cpus(2)));
-    assert_eq!(parse("##### CPU 3 buffer started ####"), Ok(Line::Nothing));
+    assert_eq!(
+        parse("##### CPU 3 buffer started ####"),
+        Ok(Line::Started(3))
+    );
 }
 
 #[test]

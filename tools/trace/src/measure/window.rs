@@ -64,6 +64,8 @@ pub(crate) struct Follow {
     /// The latest time so far, which no later record is before; none in a trace without a unit.
     latest: u64,
     has_unit: bool,
+    /// Records that do not follow.
+    behind: u64,
     /// Records whose event could not be decoded, or whose time cannot be.
     pub(crate) undecoded: Faults,
 }
@@ -82,6 +84,7 @@ impl Follow {
         let has_unit = record.unit == Unit::Seconds;
         if record.time_ns < self.latest || (self.has_unit && !has_unit) {
             self.undecoded.add(record.line, Fault::Backwards);
+            self.behind += 1;
             return false;
         }
         (self.latest, self.has_unit) = (record.time_ns, has_unit);
@@ -187,13 +190,17 @@ impl Follow {
 
     /// The times of the first and the last record, of a trace whose records are in order, but for a few.
     fn ends(&self, summary: &Summary) -> Result<(u64, u64), Error> {
+        let count = summary.backwards.max(self.behind);
+        let again = summary.headers_at.1;
         if let Some(line) = summary.backwards_at
-            && !is_few(summary.backwards, summary)
+            && (again.is_some() || !is_few(count, summary))
         {
+            let name = summary.name.clone();
             return Err(Error::Order {
-                name: summary.name.clone(),
+                name,
                 line,
-                count: summary.backwards,
+                count,
+                again,
             });
         }
         let ends = summary.first_ns.zip(summary.last_ns);

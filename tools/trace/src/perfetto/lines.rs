@@ -271,7 +271,12 @@ impl Lines {
         let columns = columns(&self.tasks, (cpu, pid), it.flags, time);
         let mut idle = Vec::new();
         let said = if !it.switch {
-            let values = [Value::Bytes(comm), Value::Number(it.pid.into())];
+            // Its state is the CPU.
+            let values = [
+                Value::Bytes(comm),
+                Value::Number(it.pid.into()),
+                Value::Number(it.state),
+            ];
             self.formats.with(WAKING, &values, out)
         } else {
             set_running(&mut self.running, cpu, it.pid);

@@ -12,7 +12,10 @@ use crate::record::arrival::{Arrival, Queued, is_put_off};
 use crate::record::callbacks::{self, Was};
 use crate::record::clock::Clock;
 use crate::record::placement::{self, Placements};
-use crate::{CpuSet, Distribution, Error, Event, Faults, Figures, Reader, Record, Summary, Window};
+use crate::{
+    CpuSet, Distribution, Error, Event, Faults, Figures, Reader, Record, Role, Summary, Window,
+    role,
+};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -125,7 +128,18 @@ impl Recorder {
             }
             _ => {}
         }
+        self.offloads(record, &event);
         Some(event)
+    }
+
+    /// A CPU whose callbacks a thread invokes is offloaded, where no event of offloading says so.
+    fn offloads(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        if matches!(event, Event::BatchStart { .. }) && role(record.task) == Role::OffloadInvoker {
+            let cpu = record.task.rsplit('/').next();
+            if let Some(Ok(cpu)) = cpu.map(str::parse::<u16>) {
+                self.callbacks.ways.offloaded.insert(cpu.into());
+            }
+        }
     }
 
     fn arrives(&mut self, record: &Record<'_>, function: &str) {

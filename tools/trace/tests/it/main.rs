@@ -4,6 +4,7 @@ mod analyses;
 mod dat;
 mod fields;
 mod figures;
+mod forms;
 mod perfetto;
 mod slow;
 mod text;

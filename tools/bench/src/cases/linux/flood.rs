@@ -213,7 +213,7 @@ mod tests {
             );
             true
         };
-        for verb in ["call", "drop"] {
+        for verb in ["defer", "drop"] {
             let checked = [30, 300, 3_000].into_iter().any(|ms| check(verb, ms));
             assert!(checked, "{verb}: none was freed");
         }

@@ -116,7 +116,7 @@ impl RetireCase {
             RetireCase::AllIn(producers) => format!("all-in {producers}t"),
             RetireCase::Empty(producers) => format!("empty {producers}t"),
             RetireCase::Drop => "drop 1t".into(),
-            RetireCase::Call => "call 1t".into(),
+            RetireCase::Call => "defer 1t".into(),
             RetireCase::Swap(content) => format!("{} 1t", content.name()),
             RetireCase::Section(place, content, producers) => {
                 format!("{} {} {producers}t", place.name(), content.name())

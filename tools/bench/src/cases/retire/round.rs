@@ -9,7 +9,7 @@ use quiescent_report::rows::Figure;
 const WHOLE: [&str; 7] = [
     "all-in *",
     "drop *",
-    "call *",
+    "defer *",
     "string *",
     "config *",
     "inside *",

@@ -9,6 +9,9 @@ use std::path::Path;
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Doctor) -> Result<u8, Error> {
+    if options.clean {
+        return clean(options.json);
+    }
     let machine = match &options.root {
         Some(folder) if folder.canonicalize().is_ok_and(|it| it == Path::new("/")) => {
             Machine::here()
@@ -23,6 +26,35 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
     };
     output::print(&printed)?;
     Ok(code(&findings))
+}
+
+/// Removes what is left of recorders that have ended.
+fn clean(json: bool) -> Result<u8, Error> {
+    let tracing = quiescent_live::tracing(false).map_err(|why| why.of("doctor --clean"))?;
+    let cleaned = quiescent_live::clean(&tracing);
+    let parts = [
+        ("removed", &cleaned.removed),
+        ("kept, its process lives", &cleaned.kept),
+        ("in use, and not removed", &cleaned.failed),
+    ];
+    let mut report = Report::new("doctor", 0);
+    let mut text = String::new();
+    for (what, names) in parts {
+        report.option(what.split(',').next().unwrap_or(what), names.clone());
+        text.extend(names.iter().map(|it| format!("{what}: {it}\n")));
+    }
+    if text.is_empty() {
+        text.push_str("nothing is left of a recorder\n");
+    }
+    output::print(&match json {
+        true => Printed::json(&report),
+        false => Printed::text(text),
+    })?;
+    Ok(if cleaned.failed.is_empty() {
+        DONE
+    } else {
+        FINDING
+    })
 }
 
 /// The exit code: something is wrong; nothing could be read; or neither.

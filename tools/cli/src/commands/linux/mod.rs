@@ -5,7 +5,7 @@ mod kernel;
 mod record;
 mod reproduce;
 mod top;
-mod torture;
+pub mod torture;
 
 use super::{measure, this_program};
 use crate::arguments::linux::kernel::Kernel;

@@ -43,6 +43,11 @@ pub fn run(options: &Record) -> Result<u8, Error> {
     let (mut out, file) = place.open()?;
     let outcome =
         record(&tracing, &wanted, &mut *out, signals.as_fd()).map_err(|why| why.of("record"))?;
+    if !outcome.probed.placed.is_empty() {
+        for it in &outcome.probed.refused {
+            output::tell(format!("note: no probe for {it}\n"));
+        }
+    }
     out.flush().map_err(|why| place.failed(why))?;
     file.keep()?;
     let stopped = code(&stop);
@@ -74,7 +79,14 @@ fn text(options: &Record, outcome: &Outcome) -> String {
     }
     if outcome.missing.iter().any(|it| it == "rcu:*") {
         text += "  so the trace shows wake-ups and idle, but no callbacks and grace periods: the kernel is \
-                 built without CONFIG_RCU_TRACE\n";
+                 built without CONFIG_RCU_TRACE, and permits no probes (`quiescent doctor` knows more)\n";
+    }
+    if !outcome.probed.placed.is_empty() {
+        let probes = outcome.probed.placed.len();
+        text += &format!(
+            "RCU's events are those of {probes} probes: the kernel is built without \
+                          CONFIG_RCU_TRACE\n"
+        );
     }
     if outcome.lost > 0 {
         text += &format!(
@@ -100,6 +112,10 @@ fn report(options: &Record, outcome: &Outcome, stopped: bool) -> Report {
     report.option("output", options.output.display().to_string());
     report.option("events", outcome.events.clone());
     report.option("missing_events", outcome.missing.clone());
+    let probes = outcome.probed.placed.iter();
+    let probes = probes.map(|(event, function)| format!("{event} {function}"));
+    report.option("probes", probes.collect::<Vec<_>>());
+    report.option("refused_probes", outcome.probed.refused.clone());
     report.option("buffer_kib", options.buffer);
     report.option("clock", "mono");
     report.option("for_s", options.length.map(|it| it.as_secs_f64()));

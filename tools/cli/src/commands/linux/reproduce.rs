@@ -7,7 +7,7 @@ use crate::commands::{code, this_program};
 use crate::reproduce::{self, ReproduceOptions, Reproduced};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{DONE, Printed};
+use crate::show::output::{self, DONE, Printed};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error};
@@ -39,6 +39,6 @@ fn printed(options: &Reproduce, found: &Reproduced) -> Printed {
     }
     Printed::coloured(match options.full {
         true => reproduce::text(found),
-        false => reproduce::first::text(found),
+        false => reproduce::first::text(found, output::columns()),
     })
 }

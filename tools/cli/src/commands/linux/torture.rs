@@ -3,7 +3,7 @@
 //! Findings are printed at the end, with the last events of the run; progress is printed at once, unless one
 //! document was requested.
 
-mod machines;
+pub mod machines;
 mod report;
 
 use crate::arguments::linux::torture::Torture;

@@ -30,6 +30,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let wanted = [
         (!options.sweep.is_empty(), "--sweep"),
         (options.seeds != 1, "--seeds"),
+        (options.shard.is_some(), "--shard"),
     ];
     if let Some((_, option)) = wanted.iter().find(|it| it.0) {
         let why = format!("sim {NAME} takes no {option}: it makes one run, with --set and --seed");

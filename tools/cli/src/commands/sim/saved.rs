@@ -1,13 +1,14 @@
 //! What the second of two variants saves beside the first, and which of many variants to choose.
 //!
-//! Runs are compared in pairs: the same seed, so the same load. Of many variants those are named that no
-//! other one beats in both latency and cost; the choice between them is the user's.
+//! Runs are compared in pairs: the same seed, so the same load. Of many variants one is recommended, by a rule
+//! that is printed with it, and each of the others is held against it.
 
 use super::Variant;
+use quiescent_report::text::folded;
 use quiescent_report::text::number::{short, spread};
-use quiescent_report::text::{Table, folded};
 use quiescent_report::{Report, Row};
 use quiescent_sim::report::Figure;
+use serde::{Deserialize, Serialize};
 
 /// The case of the savings, behind the workload's name.
 pub const SAVED: &str = " saved";
@@ -22,11 +23,31 @@ const COSTS: [&str; 4] = [
 /// Figures of waiting, the most important first.
 const LATENCIES: [&str; 3] = ["latency_us_mean", "delay_ms_mean", "delay_ms_p50"];
 
+/// The values of a figure, a value a run, as a shard passes them on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Values {
+    about: String,
+    metric: String,
+    values: Vec<f64>,
+}
+
+impl Values {
+    /// Those of a variant.
+    pub fn of(figures: &[Figure]) -> Vec<Values> {
+        let one = |it: &Figure| Values {
+            about: it.about.case(""),
+            metric: it.metric.to_owned(),
+            values: it.values.clone(),
+        };
+        figures.iter().map(one).collect()
+    }
+}
+
 /// A row for each figure of both: by how much per cent the second is lower than the first, seed by seed.
-pub fn rows(workload: &str, first: &[Figure], second: &[Figure]) -> Vec<Row> {
+pub fn rows(workload: &str, first: &[Values], second: &[Values]) -> Vec<Row> {
     let mut rows = Vec::new();
     for after in second {
-        let same = |it: &&Figure| it.metric == after.metric && it.about == after.about;
+        let same = |it: &&Values| it.metric == after.metric && it.about == after.about;
         let Some(before) = first.iter().find(same) else {
             continue;
         };
@@ -38,8 +59,8 @@ pub fn rows(workload: &str, first: &[Figure], second: &[Figure]) -> Vec<Row> {
         let saved: Vec<f64> = saved
             .map(|(before, after)| 100.0 * (1.0 - after / before))
             .collect();
-        let case = after.about.case(&format!("{workload}{SAVED}"));
-        rows.extend(Row::of("model", &case, after.metric, "%", &saved));
+        let case = format!("{workload}{SAVED}{}", after.about);
+        rows.extend(Row::of("model", &case, &after.metric, "%", &saved));
     }
     rows
 }
@@ -78,7 +99,7 @@ fn figure(row: &Row) -> String {
 }
 
 /// Which of two variants saves what, as one sentence; empty without a cost.
-pub fn sentence(report: &Report, variants: &[Variant]) -> String {
+pub fn sentence(report: &Report, variants: &[&Variant]) -> String {
     let [first, second] = variants else {
         return String::new();
     };
@@ -115,19 +136,23 @@ struct Point<'a> {
     latency: &'a Row,
 }
 
-impl Point<'_> {
-    /// Is the other one no worse in both, and better in one?
-    fn is_beaten_by(&self, other: &Point) -> bool {
-        let (cost, latency) = (other.cost.median, other.latency.median);
-        cost <= self.cost.median
-            && latency <= self.latency.median
-            && (cost < self.cost.median || latency < self.latency.median)
+/// What a variant gives up: a share of what the variants differ by in cost, and one in latency.
+type Given = (f64, f64);
+
+/// The share of the way from the least to the most.
+fn share(all: &[Point], of: fn(&Point) -> f64) -> impl Fn(&Point) -> f64 {
+    let least = all.iter().map(of).fold(f64::INFINITY, f64::min);
+    let most = all.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+    move |it| match most > least {
+        true => (of(it) - least) / (most - least),
+        false => 0.0,
     }
 }
 
-/// The variants that no other one beats in both cost and latency, and those that are beaten.
-pub fn recommendation(report: &Report, variants: &[Variant], width: usize) -> String {
-    let point = |it: &'_ Variant| -> Option<(&Row, &Row)> {
+/// One of the variants, why it, and a line for each of the others beside it. It is the one that gives up
+/// least: neither the cheapest at any latency, nor the fastest at any cost.
+pub fn recommendation(report: &Report, variants: &[&Variant], width: usize) -> String {
+    let point = |it: &&'_ Variant| -> Option<(&Row, &Row)> {
         let cost = first_of(report, &it.case, &COSTS)?;
         Some((cost, first_of(report, &it.case, &LATENCIES)?))
     };
@@ -143,54 +168,105 @@ pub fn recommendation(report: &Report, variants: &[Variant], width: usize) -> St
             })
         })
         .collect();
-    let Some(any) = points.first() else {
+    let cost = share(&points, |it| it.cost.median);
+    let latency = share(&points, |it| it.latency.median);
+    let given = |it: &Point| -> Given { (cost(it), latency(it)) };
+    let all = |it: &Point| given(it).0 + given(it).1;
+    let Some(best) = points.iter().min_by(|a, b| all(a).total_cmp(&all(b))) else {
         return "no recommendation: the workload has no latency, or no cost\n".into();
     };
-    let heads = [
-        "variant",
-        &any.latency.metric,
-        &any.cost.metric,
-        "choose it if",
-    ];
-    let mut table = Table::new(&heads, 1);
-    let (mut least, mut kept) = (f64::INFINITY, Vec::new());
-    for it in &points {
-        let beaten = points.iter().find(|other| it.is_beaten_by(other));
-        let why = match beaten {
-            Some(other) => format!("never: {} is better in both", other.name),
-            None => "latency and cost are worth it".into(),
-        };
-        if beaten.is_none() {
-            kept.push(it);
-            least = least.min(it.cost.median);
-        }
-        let cells = [it.name.to_owned(), figure(it.latency), figure(it.cost), why];
-        table.row(cells);
+    let (metrics, given) = ([&best.cost.metric, &best.latency.metric], given(best));
+    let said = format!(
+        "Recommended: {}, with {} {} and {} {}. Of what these variants differ by it gives up {:.0} % in the one \
+         and {:.0} % in the other: no other gives up less in all. Beside it:",
+        best.name,
+        metrics[0],
+        figure(best.cost),
+        metrics[1],
+        figure(best.latency),
+        100.0 * given.0,
+        100.0 * given.1
+    );
+    let mut text = folded(&said, width, 2) + "\n";
+    for it in points.iter().filter(|it| it.name != best.name) {
+        let (cost, latency) = (beside(it.cost, best.cost), beside(it.latency, best.latency));
+        let line = format!(
+            "  {}: {} {cost}, {} {latency}",
+            it.name, metrics[0], metrics[1]
+        );
+        text += &(folded(&line, width, 4) + "\n");
     }
-    let fastest = kept
-        .iter()
-        .min_by(|a, b| a.latency.median.total_cmp(&b.latency.median));
-    let cheapest = kept
-        .iter()
-        .min_by(|a, b| a.cost.median.total_cmp(&b.cost.median));
-    let ends = fastest
-        .zip(cheapest)
-        .map_or(String::new(), |(fast, cheap)| {
-            format!(
-                "\nfor latency: {} ({}); for {}: {} ({})\n",
-                fast.name,
-                figure(fast.latency),
-                cheap.cost.metric,
-                cheap.name,
-                figure(cheap.cost)
-            )
-        });
-    table.within(width) + &folded(&ends, width, 2)
+    text
+}
+
+/// How much more or less one is than the other.
+fn beside(it: &Row, other: &Row) -> String {
+    match 100.0 * (it.median / other.median - 1.0) {
+        0.0 => "the same".into(),
+        more if !more.is_finite() => figure(it),
+        more if more >= 100.0 => format!("{}x as much", short(1.0 + more / 100.0)),
+        more if more > 0.0 => format!("{} % more", short(more)),
+        less => format!("{} % less", short(-less)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_one_that_gives_up_least_is_recommended() {
+        let workload = quiescent_sim::Workload::named("sync").unwrap();
+        let variant = |name: &str| Variant {
+            case: name.into(),
+            varies: name.into(),
+            plan: workload.plan(&[]).unwrap(),
+        };
+        let mut report = Report::new("sim", 1);
+        let all = [
+            ("fast", 4.0, 10.0),
+            ("even", 2.2, 12.0),
+            ("cheap", 2.0, 100.0),
+        ];
+        for (name, watts, us) in all {
+            let row = |metric, value| Row::single("model", name, metric, "u", value);
+            report.rows.extend(row("watts_at_most", watts));
+            report.rows.extend(row("latency_us_mean", us));
+        }
+        let variants = all.map(|it| variant(it.0));
+        let said = recommendation(&report, &variants.each_ref(), 200);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(
+            lines[0].starts_with("Recommended: even, with watts_at_most 2.20 u"),
+            "{said}"
+        );
+        assert!(
+            lines[0].contains("gives up 10 % in the one and 2 % in the other"),
+            "{said}"
+        );
+        assert_eq!(
+            lines[1],
+            "  fast: watts_at_most 81.8 % more, latency_us_mean 16.7 % less"
+        );
+        assert_eq!(
+            lines[2],
+            "  cheap: watts_at_most 9.09 % less, latency_us_mean 8.33x as much"
+        );
+    }
+
+    #[test]
+    fn others_are_more_or_less() {
+        let row = |value| Row::single("model", "x", "m", "u", value).unwrap();
+        let said = |it, other| beside(&row(it), &row(other));
+        assert_eq!(said(3.0, 3.0), "the same");
+        assert_eq!(said(3.9, 3.0), "30.0 % more");
+        assert_eq!(said(1.5, 3.0), "50.0 % less");
+        assert_eq!(said(12.0, 3.0), "4.00x as much");
+        assert_eq!(
+            (said(2.0, 0.0), said(0.0, 0.0)),
+            ("2.00 u".into(), "0 u".into())
+        );
+    }
 
     #[test]
     fn growth_is_said_as_growth() {

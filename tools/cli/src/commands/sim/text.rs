@@ -34,12 +34,53 @@ pub fn list(width: usize) -> String {
              trace=FILE  ftrace text, plain or .xz\n";
     text += "\nSettings (--set KEY=VALUE), with their defaults:\n\n";
     let options = Options::kernel_6_12(8, 1000);
-    for it in settings::SETTINGS {
-        let (key, value) = (it.key, it.get(&options));
-        text += &format!("  {key}={value}  {}; {}\n", it.about(), it.allowed);
+    for head in groups() {
+        let own = settings::SETTINGS.iter().filter(|it| group(it.key) == head);
+        text += &format!("{head}:\n");
+        for it in own {
+            let (key, value) = (it.key, it.get(&options));
+            text += &format!("  {key}={value}  {}; {}\n", it.about(), it.allowed);
+        }
+        text += "\n";
     }
     text += &versions();
     folded(&text, width, 6)
+}
+
+/// Settings that a kernel or a machine has as well, by what they belong to.
+const OTHERS: [(&str, &str); 3] = [
+    ("Short for several settings", "kernel rcu"),
+    (
+        "The machine, its ticks and its idle states",
+        "cpus hz nohz nohz_full preempt fast_no_hz idle_table governor cpu_dma_latency package_limit power",
+    ),
+    (
+        "RCU, as a kernel's parameters and build options",
+        "jiffies_till_first_fqs jiffies_till_next_fqs rcu_strict_grace_period blimit qhimark qlowmark \
+         rcu_normal_wake_from_gp rcu_expedited rcu_normal rcu_nocbs rcu_nocb_default_all rcu_nocb_poll \
+         nohz_full_patience_delay rcu_lazy rcu_fanout_leaf rcu_fanout",
+    ),
+];
+
+/// The model's own settings, and those of its costs.
+const MODELS: &str = "The model's own: no kernel has a parameter of this name";
+const COSTS: &str = "The model's own: what its work costs";
+
+/// The groups in the order in which they are listed.
+fn groups() -> impl Iterator<Item = &'static str> {
+    OTHERS.into_iter().map(|it| it.0).chain([MODELS, COSTS])
+}
+
+/// The group of a setting.
+fn group(key: &str) -> &'static str {
+    let other = OTHERS
+        .iter()
+        .find(|it| it.1.split_whitespace().any(|it| it == key));
+    match other {
+        Some(group) => group.0,
+        None if key.starts_with("cost.") => COSTS,
+        None => MODELS,
+    }
 }
 
 /// The same as one line of JSON: in `options`, lists of objects.
@@ -50,9 +91,11 @@ pub fn list_json() -> Report {
         entry
     };
     let options = Options::kernel_6_12(8, 1000);
-    let settings = settings::SETTINGS
-        .iter()
-        .map(|it| entry(it.key, it.get(&options), &it.about(), Some(it.allowed)));
+    let settings = settings::SETTINGS.iter().map(|it| {
+        let mut entry = entry(it.key, it.get(&options), &it.about(), Some(it.allowed));
+        entry["group"] = group(it.key).into();
+        entry
+    });
     let workloads = Workload::built_in().map(|workload| {
         let parameters = workload.parameters().iter();
         let parameters =
@@ -71,8 +114,8 @@ pub fn list_json() -> Report {
 
 /// What each version of a kernel decides.
 fn versions() -> String {
-    let names = settings::RELEASES.map(|it| it.to_string()).join(", ");
-    let mut text = format!("\nDecided by kernel={names}:\n\n");
+    let [first, last] = settings::RELEASES;
+    let mut text = format!("Decided by kernel={first} to {last}:\n\n");
     for it in settings::HISTORY.iter() {
         let values = it.values.iter().map(|it| match &it.beyond_16 {
             Some(large) => format!(
@@ -97,18 +140,25 @@ fn changed(machine: &Options) -> String {
 }
 
 /// The report as text: the first screen, or everything.
-pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool, width: usize) -> String {
+pub fn text(
+    report: &Report,
+    variants: &[&Variant],
+    seeds: u64,
+    full: bool,
+    width: usize,
+) -> String {
     let about = report.options["about"].as_str().unwrap_or_default();
     let workload = report.options["workload"].as_str().unwrap_or_default();
     let mut text = lines(about, &format!("{workload}: "), width);
-    if full {
+    if let (true, Some(first)) = (full, variants.first()) {
         text += &assumptions(report, width);
-        text += &settings(&variants[0], seeds, report.seed, width);
+        text += &settings(first, seeds, report.seed, width);
     }
     let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let warnings = report.options["warnings"].as_array();
-    for warning in warnings.into_iter().flatten() {
-        text += &lines(&word(warning), "warning: ", width);
+    for (key, before) in [("version", "kernel: "), ("warnings", "warning: ")] {
+        for line in report.options[key].as_array().into_iter().flatten() {
+            text += &lines(&word(line), before, width);
+        }
     }
     let said = saved::sentence(report, variants);
     if !said.is_empty() {
@@ -120,7 +170,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool, width
         .iter()
         .map(|it| (it.case.as_str(), it.varies.as_str()))
         .collect();
-    if let [_, _] = variants {
+    if report.rows.iter().any(|it| it.case.starts_with(&saved)) {
         columns.push((&saved, "saved, %"));
     }
     let cases: Vec<&str> = columns.iter().map(|it| it.0).collect();
@@ -131,7 +181,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool, width
     let cpus = report.options.get("cpus").and_then(|it| it.as_u64());
     let are_few = |part: &(&str, &str)| part.1 != "cpu" || cpus <= Some(MOST_CPUS);
     for part in parts(report).into_iter().filter(are_few) {
-        let table = table(&shown, &columns, part);
+        let table = table(&shown, &columns, part, full);
         if !table.is_empty() {
             text += &format!("\n{}", table.within(width));
         }
@@ -247,44 +297,85 @@ fn lines_of<'a>(rows: &[&'a Row], cases: &[&str], part: &str) -> Vec<Line<'a>> {
 }
 
 /// A table of the rows of a part: a line for each row of the report, a column for each variant. A figure that
-/// is that of all names stands in the head.
-fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
+/// is that of all names stands in the head. Of more than two variants each is a line, and what is the same for
+/// all of them is left out, unless `full`.
+fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str), full: bool) -> Table {
     let cases: Vec<&str> = all.iter().map(|it| it.0).collect();
     let lines = lines_of(rows, &cases, part);
     let first = lines.first().filter(|_| !part.is_empty());
     let only = first.filter(|first| lines.iter().all(|it| it.1 == first.1));
     let only = only.map(|(_, metric, unit)| format!("{head}: {metric}, {unit}"));
-    let words: &[&str] = match (part, &only) {
-        ("", _) => &[head, "unit"],
-        (_, Some(only)) => &[only],
-        (_, None) => &[head, "figure", "unit"],
-    };
-    let heads = all.iter().map(|it| match it.1 {
-        "" => "value", // nothing varies
-        varies => varies,
-    });
-    let heads: Vec<&str> = words.iter().copied().chain(heads).collect();
-    let mut table = Table::new(&heads, words.len());
-    for (name, metric, unit) in lines {
+    let words = |(name, metric, unit): &Line| -> Vec<String> {
         let words: &[&str] = match (part, &only) {
             ("", _) => &[metric, unit],
             (_, Some(_)) => &[name],
             (_, None) => &[name, metric, unit],
         };
-        let mut cells: Vec<String> = words.iter().map(|it| (*it).into()).collect();
-        for case in &cases {
-            let of = |row: &&&Row| named(row, case, part) == Some(name) && row.metric == metric;
-            let row = rows.iter().find(of);
-            cells.push(row.map_or("-".into(), |row| match row.n {
-                _ if case.ends_with(saved::SAVED) => saved::cell(row),
-                1 => short(row.median),
-                _ if row.min == row.max => short(row.median),
-                _ => spread(row.median, row.min, row.max),
-            }));
-        }
-        table.row(cells);
+        words.iter().map(|it| (*it).to_owned()).collect()
+    };
+    let cells = |line: &Line| {
+        let cell = |case: &&str| cell(rows, case, part, line);
+        cases.iter().map(cell).collect::<Vec<String>>()
+    };
+    let are_lines = all.len() > 2 && !cases.iter().any(|it| it.ends_with(saved::SAVED));
+    if are_lines {
+        let differs = |cells: &Vec<String>| full || cells.iter().any(|it| *it != cells[0]);
+        let named = lines.iter().map(|line| (words(line), cells(line)));
+        let named: Vec<_> = named.filter(|it| differs(&it.1)).collect();
+        return by_variant(all, only.as_deref().unwrap_or(head), &named);
+    }
+    let heads: &[&str] = match (part, &only) {
+        ("", _) => &[head, "unit"],
+        (_, Some(only)) => &[only],
+        (_, None) => &[head, "figure", "unit"],
+    };
+    let varies = all.iter().map(|it| match it.1 {
+        "" => "value", // nothing varies
+        varies => varies,
+    });
+    let words_wide = heads.len();
+    let heads: Vec<&str> = heads.iter().copied().chain(varies).collect();
+    let mut table = Table::new(&heads, words_wide);
+    for line in &lines {
+        table.row(words(line).into_iter().chain(cells(line)));
     }
     table
+}
+
+/// The same with a line for each variant. What all their names begin with stands in the head.
+fn by_variant(all: &[Column], head: &str, named: &[(Vec<String>, Vec<String>)]) -> Table {
+    let key = all[0].1.split_once('=').map_or("", |it| it.0);
+    let value = |varies: &str| Some(varies.strip_prefix(key)?.strip_prefix('=')?.to_owned());
+    let is_one = |it: &Column| value(it.1).is_some_and(|it| !it.contains('='));
+    let is_one = all.iter().all(is_one);
+    let head = match (is_one, head) {
+        (true, "figure") => key.to_owned(),
+        (true, head) => format!("{key} ({head})"),
+        (false, head) => head.to_owned(),
+    };
+    // The unit is in the name of most figures.
+    let named_by = |words: &Vec<String>| words[..(words.len() - 1).max(1)].join(", ");
+    let figures = named.iter().map(|it| named_by(&it.0));
+    let heads: Vec<String> = std::iter::once(head).chain(figures).collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new(&heads, 1);
+    for (number, it) in all.iter().enumerate().filter(|_| !named.is_empty()) {
+        let name = value(it.1).filter(|_| is_one).unwrap_or(it.1.to_owned());
+        let figures = named.iter().map(|it| it.1[number].clone());
+        table.row(std::iter::once(name).chain(figures));
+    }
+    table
+}
+
+/// A figure of a variant.
+fn cell(rows: &[&Row], case: &str, part: &str, (name, metric, _): &Line) -> String {
+    let of = |row: &&&Row| named(row, case, part) == Some(*name) && row.metric == *metric;
+    rows.iter().find(of).map_or("-".into(), |row| match row.n {
+        _ if case.ends_with(saved::SAVED) => saved::cell(row),
+        1 => short(row.median),
+        _ if row.min == row.max => short(row.median),
+        _ => spread(row.median, row.min, row.max),
+    })
 }
 
 /// The name behind the case, if the row belongs to this case and part.
@@ -297,5 +388,37 @@ pub fn named<'a>(row: &'a Row, case: &str, part: &str) -> Option<&'a str> {
             rest.strip_prefix("s ").or(rest.strip_prefix(' '))
         }
         part => rest.strip_prefix(part),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_setting_of_a_group_is_there_and_those_of_the_model_are_marked() {
+        for key in OTHERS.iter().flat_map(|it| it.1.split_whitespace()) {
+            assert!(settings::SETTINGS.iter().any(|it| it.key == key), "{key}");
+        }
+        for key in ["early_qs", "idle_loop", "smp", "gp_cpu"] {
+            assert_eq!(group(key), MODELS);
+        }
+        let text = list(80);
+        let at = |words: &str| {
+            text.find(words)
+                .unwrap_or_else(|| panic!("{words} in {text}"))
+        };
+        assert!(
+            at(MODELS) < at("\n  smp=") && at("\n  smp=") < at(COSTS),
+            "{text}"
+        );
+        for it in settings::SETTINGS {
+            assert_eq!(
+                text.matches(&format!("\n  {}=", it.key)).count(),
+                1,
+                "{}",
+                it.key
+            );
+        }
     }
 }

@@ -18,9 +18,11 @@ pub fn text(
 ) -> String {
     let file = options.file.display().to_string();
     let room = width.saturating_sub(kind.chars().count() + 2);
-    let mut text = format!("{}: {kind}\n", shortened(&file, room));
+    let mut text = folded(&headline(findings).unwrap_or_default(), width, 2);
+    text += &format!("{}: {kind}\n", shortened(&file, room));
     text += &folded(&head(&findings.about), width, 2);
-    for table in findings.tables.iter().chain(remedies) {
+    let tables = findings.tables.iter().filter(|table| !table.is_empty());
+    for table in tables.chain(remedies) {
         text += &format!("\n{}\n\n{}", table.title, rows(table, options.limit, width));
     }
     if !findings.notes.is_empty() {
@@ -36,6 +38,26 @@ pub fn text(
         text += "\nstopped: the trace was not read to its end\n";
     }
     text
+}
+
+/// What the summary says in one line.
+fn headline(findings: &Findings) -> Option<String> {
+    let table = findings.tables.first()?;
+    let part = table.figure("(RCU)", "wakeups_pct")?;
+    let figure = |metric| table.figure("(RCU)", metric);
+    let rate = |value: f64| format!("{value:.*}", usize::from(value < 100.0));
+    let per_s = match figure("wakeups_per_s") {
+        Some(per_s) => format!("{} wake-ups/s", rate(per_s)),
+        None => format!("{} wake-ups", figure("wakeups")?),
+    };
+    let mut text = format!("RCU: {per_s}, {part:.*} % of all", usize::from(part < 10.0));
+    if let Some(ended) = figure("idle_ended_per_s") {
+        text += &format!("; {} ended a CPU's idle period", rate(ended));
+    }
+    if let Some(all) = figure("all_ended_per_s") {
+        text += &format!(", {} all CPUs'", rate(all));
+    }
+    Some(text + "\n")
 }
 
 /// The number of rows shown.

@@ -125,7 +125,10 @@ fn what_is_hidden_is_assumed_and_says_so() {
         wake.assumed && wake.value == "1" && wake.from.contains("6.18.1"),
         "{wake:?}"
     );
-    assert_eq!(facts.idle_loops, [IdleLoop::Classic], "before 7.0");
+    assert_eq!(facts.idle_loops, [IdleLoop::Classic, IdleLoop::Retain]);
+    let older = Tree::new(&[("proc/sys/kernel/osrelease", "6.6.1\n")]);
+    let facts = older.read(&[]).unwrap();
+    assert_eq!(facts.idle_loops, [IdleLoop::Classic], "before 6.12");
 }
 
 #[test]

@@ -46,13 +46,79 @@ fn expedited_and_normal() {
 }
 
 #[test]
-fn stall_warnings_that_are_off() {
+fn rcu_normal_after_boot_undoes_rcu_expedited() {
+    let about = "kind of grace period";
+    let both = || {
+        Made::usual()
+            .with("sys/kernel/rcu_expedited", "1\n")
+            .with("sys/kernel/rcu_normal", "1\n")
+    };
+    let after = || both().parameter("rcupdate", "rcu_normal_after_boot", "1");
+    after().is(
+        about,
+        WITHOUT,
+        "boot without rcupdate.rcu_normal_after_boot",
+    );
+    let real_time = || both().config("CONFIG_PREEMPT_RT=y");
+    real_time().is(
+        about,
+        WITHOUT,
+        "CONFIG_PREEMPT_RT sets it at the end of boot",
+    );
+    both()
+        .with("sys/kernel/realtime", "1\n")
+        .is(about, WITHOUT, "CONFIG_PREEMPT_RT");
+    let quiet = real_time().with("sys/kernel/rcu_expedited", "0\n");
+    quiet.is(about, FINE, "none interrupts a CPU");
+    // Without the files the command line has both.
+    let line = "rcupdate.rcu_expedited=1 rcupdate.rcu_normal_after_boot=1";
+    let bare = || {
+        Made::usual()
+            .less("sys/kernel/rcu_expedited")
+            .less("sys/kernel/rcu_normal")
+    };
+    bare()
+        .command(line)
+        .is(about, WITHOUT, "rcu_normal_after_boot has set it");
+    bare().is_silent(about);
+}
+
+#[test]
+fn stall_warnings_that_are_off_early_or_late() {
+    let about = "stall warnings";
+    let with = |name: &str, value: &str| Made::usual().parameter("rcupdate", name, value);
+    with("rcu_cpu_stall_suppress", "0").is_silent(about);
+    with("rcu_cpu_stall_suppress", "1").is(about, NOTE, "echo 0");
+    for (seconds, severity) in [
+        ("3", FINE),
+        ("21", FINE),
+        ("60", FINE),
+        ("61", NOTE),
+        ("300", NOTE),
+    ] {
+        with("rcu_cpu_stall_timeout", seconds).is(about, severity, "is reported after");
+    }
+    with("rcu_cpu_stall_timeout", "300").is(about, NOTE, "echo 21 >");
+    for (ms, severity, part) in [
+        ("0", FINE, "as a normal one is"),
+        ("20", NOTE, "20 ms: a busy machine"),
+        ("999", NOTE, "echo 0 >"),
+        ("1000", FINE, "1000 ms"),
+        ("300000", NOTE, "echo 21000 >"),
+    ] {
+        with("rcu_exp_cpu_stall_timeout", ms).is(about, severity, part);
+    }
+    // Where there is no parameter, the configuration has it.
     Made::usual()
-        .parameter("rcupdate", "rcu_cpu_stall_suppress", "0")
-        .is_silent("stall warnings");
-    Made::usual()
-        .parameter("rcupdate", "rcu_cpu_stall_suppress", "1")
-        .is("stall warnings", NOTE, "echo 0");
+        .config("CONFIG_RCU_EXP_CPU_STALL_TIMEOUT=20")
+        .is(about, NOTE, "paused virtual one");
+    assert_eq!(
+        with("rcu_cpu_stall_timeout", "60")
+            .parameter("rcupdate", "rcu_exp_cpu_stall_timeout", "20")
+            .says(about)
+            .len(),
+        2
+    );
 }
 
 #[test]

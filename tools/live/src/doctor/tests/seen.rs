@@ -4,12 +4,18 @@ use super::*;
 
 #[test]
 fn events_that_are_there_and_that_are_not() {
-    Made::usual().is("events", FINE, "3 events");
+    Made::usual().is("events", FINE, "3 tracepoints");
     let poor = || Made::usual().less("sys/kernel/tracing/events/rcu/rcu_callback");
     poor().is("events", NOTE, "no rcu_callback");
     poor()
         .event("kmem/kmem_cache_free")
         .is("events", NOTE, "kmem:kmem_cache_free");
+    let probes = poor().with("sys/kernel/tracing/kprobe_events", "");
+    probes.is(
+        "events",
+        FINE,
+        "probes on the kernel's functions are taken instead",
+    );
     let empty = Made::usual().less("sys/kernel/tracing/events");
     empty.is("events", CANNOT, "copy /sys/kernel/tracing/events/rcu");
     let none = || Made::usual().less("sys/kernel/tracing");
@@ -18,6 +24,12 @@ fn events_that_are_there_and_that_are_not() {
     none()
         .configured("CONFIG_RCU_TRACE=y", unset)
         .is("events", NOTE, "CONFIG_RCU_TRACE=y");
+    none()
+        .configured(
+            "CONFIG_RCU_TRACE=y",
+            "CONFIG_KPROBE_EVENTS=y\n# CONFIG_RCU_TRACE is not set",
+        )
+        .is("events", FINE, "CONFIG_KPROBE_EVENTS=y");
     let old = none().with("sys/kernel/debug/tracing/events/rcu/rcu_callback/id", "1\n");
     old.is("events", NOTE, "/sys/kernel/debug/tracing/events/rcu");
 }
@@ -36,6 +48,13 @@ fn pressure_that_is_off() {
     };
     assert_eq!(here(&off()), (1, NOTE, "boot with psi=1".to_owned()));
     assert_eq!(here(&off().command("psi=1")).1, WITHOUT);
+    // Such a kernel has none unless it is asked for, and a copy of its files lacks nothing.
+    let by_default = || off().config("CONFIG_PSI_DEFAULT_DISABLED=y");
+    by_default().is("pressure", NOTE, "boot with psi=1");
+    by_default()
+        .command("psi=1")
+        .is("pressure", CANNOT, "copy that file");
+    assert_eq!(here(&by_default().command("psi=1")).1, WITHOUT);
     // Of another machine the file may not have been copied.
     off().is("pressure", CANNOT, "copy that file");
     off()

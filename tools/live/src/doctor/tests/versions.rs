@@ -54,6 +54,9 @@ fn who_wakes_depends_on_version_and_cpus() {
     made("6.17.1", "0-15", "0").is("waking", NOTE, "switched off: it is on by default");
     made("6.17.1", "0-16", "-1").is("waking", NOTE, "the default of Linux 6.17 with 17 CPUs");
     made("7.2.1", "0-63", "0").is("waking", NOTE, "switched off");
+    made("6.12.1", "0-63", "0").is("waking", NOTE, "larger lever with 64 CPUs");
+    let few = made("6.12.1", "0-15", "0").says("waking");
+    assert!(!few[0].remedy.contains("lever"), "{few:?}");
     made("what", "0-3", "0").is("waking", NOTE, "is not known");
     let expedited = made("6.12.1", "0-3", "0").with("sys/kernel/rcu_expedited", "1\n");
     expedited.is_silent("waking");

@@ -1,6 +1,6 @@
 //! The idle states of a machine's CPUs, cores and package.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quiescent_kernel::CpuId;
@@ -20,8 +20,6 @@ pub(crate) struct Idling {
     /// Only where a core may have several threads.
     pub(in crate::kernel) cores: Vec<IdleCore>,
     pub(in crate::kernel) package: Package,
-    /// Sleeps that end by timers of their own, the earliest first.
-    pub(in crate::kernel) timers: BTreeSet<(u64, CpuId, usize, u64)>,
     /// The task that an interrupt is about to be sent for.
     pub(in crate::kernel) sent_for: Option<usize>,
     /// By kind and slot.

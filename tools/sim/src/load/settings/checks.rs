@@ -206,11 +206,10 @@ pub fn warnings(options: &Options) -> Vec<String> {
         ));
     }
     let mut warn = |text: &str| said.push(text.to_owned());
-    if options.frozen_permille > 0 && options.smp == Smp::Parallel {
-        warn("frozen does nothing with smp=parallel: a CPU that executes is not held up by others");
-    }
-    if options.frozen_permille > 0 && options.smp == Smp::Serial {
-        warn("frozen is a FITTED number: figures that depend on it are no predictions");
+    if options.clock_early_ppm != 0 && options.smp == Smp::Parallel {
+        warn(
+            "clock_early_ppm does nothing with smp=parallel: CPUs take their ticks at the same time",
+        );
     }
     if options.costs.ipi != default.costs.ipi && options.smp == Smp::Serial {
         warn(

@@ -7,7 +7,6 @@
 //!
 //! The facts and their limits: `docs/kernel-behaviour.md`, *Versions*.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -16,17 +15,17 @@ use super::find;
 use crate::input::options::Options;
 use crate::input::release::Release;
 
-/// The versions that can be named.
-pub static RELEASES: [Release; 5] = [
-    Release(6, 1),
-    Release(6, 12),
-    Release(6, 17),
-    Release(7, 0),
-    Release(7, 2),
-];
+/// The first version that can be named, and the last one that the table knows.
+pub const RELEASES: [Release; 2] = [Release(5, 10), Release(7, 3)];
 
-/// They as `kernel` takes them.
-pub(super) const ALLOWED: &str = "6.1, 6.12, 6.17, 7.0, 7.2, or `none`";
+/// The version whose rules a machine has without one.
+const PLAIN: Release = Release(6, 12);
+
+/// The greatest second number of a version.
+const MOST_MINOR: u16 = 19;
+
+/// What `kernel` takes.
+pub(super) const ALLOWED: &str = "5.10 to 7.3, such as 6.6, or `none`; for a newer one give 7.3";
 
 /// A setting whose default has changed with versions, or differs from this program's.
 #[derive(Debug, Deserialize)]
@@ -38,8 +37,27 @@ pub struct History {
     pub exists: Option<Release>,
     /// Its defaults, each from a version on. The first counts for all before.
     pub values: Vec<Since>,
+    /// It changes nothing where no CPU is offloaded.
+    #[serde(default)]
+    pub offloaded: bool,
     /// The reason, and the source where it is not `docs/kernel-behaviour.md`.
     pub why: String,
+}
+
+/// What a version has and the model has not.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LeftOut {
+    since: Release,
+    what: String,
+}
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    setting: Vec<History>,
+    left_out: Vec<LeftOut>,
 }
 
 /// A default, from a version on.
@@ -66,12 +84,13 @@ impl History {
     }
 }
 
-/// All of them, in the order of the first version that changed something.
-pub static HISTORY: LazyLock<Vec<History>> = LazyLock::new(|| {
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let file = include_str!("../../../../../data/kernel-releases.toml");
-    let all: BTreeMap<String, Vec<History>> = toml::from_str(file).expect("a test reads it");
-    all.into_values().flatten().collect()
+    toml::from_str(file).expect("a test reads it")
 });
+
+/// All settings of the table, in the order of the first version that changed something.
+pub static HISTORY: LazyLock<&'static [History]> = LazyLock::new(|| &TABLE.setting);
 
 /// Sets what the version of this name decides; `none` decides nothing. None if the name is none.
 pub(super) fn set(options: &mut Options, name: &str) -> Option<()> {
@@ -79,7 +98,11 @@ pub(super) fn set(options: &mut Options, name: &str) -> Option<()> {
         options.kernel = None;
         return Some(());
     }
-    let release = *RELEASES.iter().find(|it| it.to_string() == name)?;
+    let release = Release::try_from(name.to_owned()).ok()?;
+    let known = RELEASES[0]..=RELEASES[1];
+    if !known.contains(&release) || release.1 > MOST_MINOR || release.to_string() != name {
+        return None;
+    }
     for it in HISTORY.iter() {
         let setting = find(&it.key).expect("a test looks all up");
         let value = it.value(release, options.cpus);
@@ -96,7 +119,22 @@ pub(super) fn get(options: &Options) -> String {
     options.kernel.map_or("none".into(), |it| it.to_string())
 }
 
-/// Mechanisms in force that the version does not have, in words.
+/// What the machine's version changes in it beside [`PLAIN`], in words.
+pub fn differences(options: &Options) -> Vec<String> {
+    let Some(release) = options.kernel else {
+        return Vec::new();
+    };
+    let here = HISTORY
+        .iter()
+        .filter(|it| !it.offloaded || !options.offloaded().is_empty());
+    here.filter_map(|it| {
+        let [value, plain] = [release, PLAIN].map(|of| it.value(of, options.cpus));
+        (value != plain).then(|| format!("{}={value} ({plain} in {PLAIN}): {}", it.key, it.why))
+    })
+    .collect()
+}
+
+/// Mechanisms in force that the version does not have, and what it has and the model has not, in words.
 pub(super) fn warnings(options: &Options) -> Vec<String> {
     let Some(release) = options.kernel else {
         return Vec::new();
@@ -111,7 +149,9 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
             )
         })
     });
-    foreign.collect()
+    let left_out = TABLE.left_out.iter().filter(|it| it.since <= release);
+    let left_out = left_out.map(|it| format!("Linux {release}: {}: not in the model", it.what));
+    foreign.chain(left_out).collect()
 }
 
 #[cfg(test)]
@@ -134,8 +174,9 @@ mod tests {
 
     #[test]
     fn each_version_has_what_the_table_says() {
-        for release in RELEASES {
-            for cpus in ["8", "64"] {
+        for (major, minors) in [(5, 10..=19), (6, 0..=19), (7, 0..=3)] {
+            for (minor, cpus) in minors.flat_map(|it| [(it, "8"), (it, "64")]) {
+                let release = Release(major, minor);
                 let options = of(release, cpus);
                 assert_eq!(options.kernel, Some(release));
                 for it in HISTORY.iter() {
@@ -147,12 +188,35 @@ mod tests {
                         it.key
                     );
                 }
-                assert_eq!(warnings(&options), [""; 0], "{release}");
+                let said = warnings(&options).join("");
+                let left_out = release >= Release(7, 3);
+                assert_eq!(said.contains("not in the model"), left_out, "{said}");
             }
         }
-        let allowed = RELEASES.map(|it| it.to_string()).join(", ");
-        assert_eq!(ALLOWED, format!("{allowed}, or `none`"));
-        assert!(RELEASES.is_sorted());
+        let [first, last] = RELEASES;
+        assert!(ALLOWED.starts_with(&format!("{first} to {last}, ")));
+        let all = HISTORY.iter().flat_map(|it| &it.values).map(|it| it.since);
+        assert!(
+            all.chain(TABLE.left_out.iter().map(|it| it.since))
+                .all(|it| it <= last)
+        );
+    }
+
+    #[test]
+    fn a_version_s_differences_are_those_that_matter_to_the_machine() {
+        let said = |sets: &[(&str, &str)]| differences(&machine("8", sets)).join("\n");
+        assert_eq!(said(&[("kernel", "6.12")]), "");
+        assert_eq!(said(&[]), "");
+        let old = said(&[("kernel", "6.6")]);
+        assert!(
+            old.starts_with("timer_migration=0 (1 in 6.12): since 6.9"),
+            "{old}"
+        );
+        assert_eq!(old.lines().count(), 1, "{old}");
+        let offloaded = said(&[("kernel", "6.1"), ("rcu_nocbs", "all")]);
+        assert!(offloaded.contains("rcu_lazy=0 (1 in 6.12)"), "{offloaded}");
+        let new = said(&[("kernel", "7.1")]);
+        assert!(new.contains("early_qs=init (off in 6.12)") && new.contains("wake_from_gp=1"));
     }
 
     #[test]
@@ -211,7 +275,7 @@ mod tests {
 
     #[test]
     fn an_unknown_version_is_refused_with_those_that_are_known() {
-        for name in ["6.13", "6", "6.12.1", "v6.12", "7.20"] {
+        for name in ["5.9", "6", "6.12.1", "v6.12", "06.12", "6.20", "7.4", "8.0"] {
             let mut options = Options::kernel_6_12(8, 1000);
             let error = apply(&mut options, &[("kernel", name)]).unwrap_err();
             assert!(error.to_string().contains(ALLOWED), "{error}");

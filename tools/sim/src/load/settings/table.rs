@@ -203,6 +203,7 @@ pub static SETTINGS: &[Setting] = table! {
         releases::ALLOWED, releases::set, releases::get);
     number "seed" (seed, 0..=u64::MAX, "a number");
     words "smp" (smp, SMP, "parallel or serial");
+    number "clock_early_ppm" (clock_early_ppm, -1000..=1000, "-1000 to 1000");
     words "idle_loop" (idle_loop, IDLE_LOOP, "classic or retain");
     own "fast_no_hz" (idle_rule, "off, v5.6 (lazy callbacks sleep longer) or v5.10", |it, text| match text {
             "off" => IdleRule::Tick,
@@ -315,7 +316,6 @@ pub static SETTINGS: &[Setting] = table! {
             |it| time_text(*it), "a time such as 1s, an hour at most, or `never`");
     number "initial_jiffies" (jiffies, 1..=u64::MAX >> 16, "a number from 1, or `default`");
     flag "stepwise" (stepwise);
-    number "frozen" (frozen_permille, 0..=1000, "0 to 1000");
     cost "cost.tick_ns" (costs.tick);
     cost "cost.irq_ns" (costs.irq);
     cost "cost.timers_ns" (costs.timers);

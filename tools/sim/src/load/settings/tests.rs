@@ -21,6 +21,7 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
         ("kernel", "6.17"),
         ("seed", "7"),
         ("smp", "serial"),
+        ("clock_early_ppm", "-7"),
         ("idle_loop", "retain"),
         ("fast_no_hz", "v5.10"),
         ("timer_migration", "0"),
@@ -51,7 +52,6 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
         ("moves", "1500ms"),
         ("initial_jiffies", "77"),
         ("stepwise", "1"),
-        ("frozen", "220"),
         ("cost.ipi_ns", "1234"),
         ("governor", "deepest"),
         ("cpu_dma_latency", "50us"),
@@ -89,6 +89,7 @@ fn no_field_is_forgotten() {
         cpus: _,
         hz: _,
         smp: _,
+        clock_early_ppm: _,
         online_toggle: _,
         overload_wake: _,
         idle_loop: _,
@@ -124,7 +125,6 @@ fn no_field_is_forgotten() {
         jiffies: _,
         gp_cpu: _,
         moves: _,
-        frozen_permille: _,
         idle:
             crate::idling::Setup {
                 table: _,
@@ -216,8 +216,8 @@ fn what_does_nothing_is_said() {
     assert!(said(&[("lazy_flush", "1s")]).contains("rcu_lazy=0"));
     assert!(said(&[("policy", "quiescent")]).contains("rcu_nocbs=none"));
     assert!(said(&[("rcu_nocb_poll", "1")]).contains("rcu_nocbs=none"));
+    assert!(said(&[("clock_early_ppm", "5")]).contains("at the same time"));
     assert!(said(&[("nohz", "0"), ("fast_no_hz", "v5.10")]).contains("no tick stops"));
-    assert!(said(&[("frozen", "200"), ("smp", "serial")]).contains("FITTED"));
 }
 
 #[test]

@@ -232,6 +232,11 @@ impl Plan {
         self.run_on(&mut machine, stop).then(|| machine.stats())
     }
 
+    /// How often a run asks `stop`, if it does not end early.
+    pub fn slices(&self) -> u64 {
+        (self.warm_up + self.length).div_ceil(SLICE)
+    }
+
     /// As [`run`](Plan::run), on a machine that the caller keeps; false if it was stopped.
     pub fn run_on(&self, machine: &mut Machine, stop: impl Fn() -> bool) -> bool {
         let end = self.warm_up + self.length;

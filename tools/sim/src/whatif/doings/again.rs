@@ -66,14 +66,23 @@ impl Run {
                     inside.push(Step::Busy(then.min(until).saturating_sub(now.max(from))));
                     now = then;
                 }
-                Step::Call(_) if (from..until).contains(&now) => inside.push(step.clone()),
-                Step::Call(_) => {}
+                Step::Call { .. } if (from..until).contains(&now) => inside.push(step.clone()),
+                Step::Call { .. } => {}
                 Step::Wait { .. } => return,
             }
         }
         if now >= until {
             inside.retain(|it| *it != Step::Busy(0));
-            self.steps.extend((1..times).flat_map(|_| inside.clone()));
+            for n in 1..times {
+                let later = |step: &Step| match *step {
+                    Step::Call { index, after } => Step::Call {
+                        index,
+                        after: after + n * (end - start),
+                    },
+                    _ => step.clone(),
+                };
+                self.steps.extend(inside.iter().map(later));
+            }
         }
     }
 

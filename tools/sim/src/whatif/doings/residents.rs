@@ -56,8 +56,9 @@ impl Follow {
     /// The task has run on its CPU since the trace began.
     fn ran_before(&mut self, (cpu, name, pid): Running) {
         let began = self.residents.began.unwrap_or(0);
+        let waits = self.waits.waits(pid);
         let (now, life) = self.meet((&name, pid));
-        if now.waits.is_some() || now.running {
+        if waits || now.running {
             return;
         }
         if life.runs.is_empty() {
@@ -76,10 +77,11 @@ impl Follow {
         }
         let end = self.out.end;
         for pid in std::mem::take(&mut self.residents.now).into_values() {
+            let waits = self.waits.waits(pid);
             let Some((now, life)) = self.of(pid) else {
                 continue;
             };
-            if std::mem::take(&mut now.running) && now.waits.is_none() {
+            if std::mem::take(&mut now.running) && !waits {
                 busy(life, end.saturating_sub(now.since));
             }
         }

@@ -141,7 +141,14 @@ pub(crate) fn nothing() -> About {
         end_ns: 0,
     };
     let (summary, present) = (Summary::default(), Present::default());
-    About::new(&summary, Faults::default(), window, Bounds::Whole, &present)
+    let own = present.parts.own(window, &summary.started);
+    About::new(
+        &summary,
+        Faults::default(),
+        (&own, Bounds::Whole),
+        &present,
+        None,
+    )
 }
 
 #[test]
@@ -154,4 +161,30 @@ fn what_is_not_there_is_not_in_the_json() {
         ..about
     };
     assert_eq!(serde_json::to_value(&lost).expect("JSON")["lost_untold"], 2);
+}
+
+#[test]
+fn events_of_probes_are_known_and_what_they_lack_is_said() {
+    let text = "\
+        a-5 [000] ..... 1.000001: rcu_callback: (__call_rcu_common+0x0/0x6d0) rhp=0xff24f0d93ff92908 \
+        func=mt_free_rcu+0x0/0x20 lazy=1\n\
+        b-6 [000] ..... 1.000002: rcu_grace_period: (rcu_gp_init+0x0/0x610) gp_seq=-904 gpevent=\"start\"\n\
+        b-6 [000] d.s2. 1.000003: rcu_quiescent_state_report: (rcu_report_qs_rnp+0x0/0x130) mask=0x1 \
+        qsmask=0x1 level=0 grplo=0\n\
+        b-6 [000] ..... 1.000004: rcu_grace_period: (rcu_gp_cleanup+0x0/0x570) gp_seq=-903 gpevent=\"end\"\n\
+        c-7 [000] ..s1. 1.000005: rcu_invoke_callback: (rcu_cblist_dequeue+0x4/0x30) \
+        rhp=0xff24f0d93ff92908 func=mt_free_rcu+0x0/0x20\n";
+    let said = doubts(text);
+    assert!(
+        said.iter().any(|it| it.contains("those of probes")),
+        "{said:?}"
+    );
+    let callbacks = &run(Kind::Callbacks, text).tables[0];
+    assert_eq!(callbacks.figure("mt_free_rcu", "invoked"), Some(1.0));
+    let gps = run(Kind::Gps, text);
+    let table = gps
+        .tables
+        .iter()
+        .find(|it| it.figure("last CPU 0, reported", "grace_periods").is_some());
+    assert!(table.is_some(), "{gps:?}");
 }

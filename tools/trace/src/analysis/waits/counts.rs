@@ -1,10 +1,12 @@
 //! Waits that are over, by task, by how they were recognised, by stack; and the longest ones.
 
+use super::WAYS;
 use super::stacks::STACKS_MOST;
-use super::{By, Call, WAYS};
+use crate::Awaited;
 use crate::analysis::bounded::{NAMES_MOST, row};
 use crate::analysis::spread::{Room, Spread};
 use crate::base::map::Map;
+use crate::record::waits::By;
 
 /// The longest ones that are shown.
 const LONGEST: usize = 10;
@@ -13,8 +15,8 @@ const LONGEST: usize = 10;
 #[derive(Debug, Default)]
 pub(super) struct WaitCounts {
     /// By name and pid of the task.
-    pub(super) tasks: Map<(u32, u32, Call), Tally>,
-    pub(super) all: Map<Call, Tally>,
+    pub(super) tasks: Map<(u32, u32, Awaited), Tally>,
+    pub(super) all: Map<Awaited, Tally>,
     pub(super) ways: [u64; WAYS.len()],
     pub(super) longest: Vec<Long>,
     pub(super) stacks: Map<u32, Spread>,
@@ -50,7 +52,7 @@ pub(super) struct Long {
 
 impl WaitCounts {
     pub(super) fn add(&mut self, wait: Long) {
-        let (call, room) = (wait.by.call(), &mut self.room);
+        let (call, room) = (wait.by.what(), &mut self.room);
         self.ways[wait.by as usize] += 1;
         let all = self.all.entry(call).or_insert_with(|| Tally {
             waits: Spread::apart(),

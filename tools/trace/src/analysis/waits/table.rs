@@ -1,18 +1,19 @@
 //! The tables of waits, and the notes about them.
 
 use super::counts::Tally;
-use super::{Call, WAYS, Waits};
+use super::{WAYS, Waits};
+use crate::Awaited;
 use crate::analysis::findings::{Figure, Findings, Table, count, ms};
 use crate::base::map::Map;
 
 /// Kinds of waits, in the order of their rows.
-const CALLS: [(Call, &str); 3] = [
-    (Call::Normal, "normal"),
-    (Call::Expedited, "expedited"),
-    (Call::Barrier, "barrier"),
+const CALLS: [(Awaited, &str); 3] = [
+    (Awaited::GracePeriod, "normal"),
+    (Awaited::Expedited, "expedited"),
+    (Awaited::Callbacks, "barrier"),
 ];
 
-fn name(call: Call) -> &'static str {
+fn name(call: Awaited) -> &'static str {
     CALLS[call as usize].1
 }
 
@@ -25,7 +26,7 @@ impl Waits {
     }
 
     fn tasks(&self) -> Table {
-        let columns = self.figures(None, Call::Normal, &Tally::default());
+        let columns = self.figures(None, Awaited::GracePeriod, &Tally::default());
         let columns = columns.map(|(head, metric, unit, _)| (head, metric, unit));
         let mut table = Table::new("Who waited", "", &["task", "wait"], &columns);
         let mut pids: Map<u32, Vec<u32>> = Map::default();
@@ -55,7 +56,7 @@ impl Waits {
         table
     }
 
-    fn figures(&self, pid: Option<u32>, call: Call, tally: &Tally) -> [Figure; 8] {
+    fn figures(&self, pid: Option<u32>, call: Awaited, tally: &Tally) -> [Figure; 8] {
         let waits = &tally.waits;
         let n = waits.n;
         let [gps, scans] = self.passed_during(call, tally.gps, tally.scans);
@@ -74,12 +75,12 @@ impl Waits {
     }
 
     /// Grace periods and scans, where the trace shows them.
-    fn passed_during(&self, call: Call, gps: u64, scans: u64) -> [Option<u64>; 2] {
+    fn passed_during(&self, call: Awaited, gps: u64, scans: u64) -> [Option<u64>; 2] {
         match call {
-            Call::Normal | Call::Barrier => {
+            Awaited::GracePeriod | Awaited::Callbacks => {
                 [gps, scans].map(|it| (self.passed.gps > 0).then_some(it))
             }
-            Call::Expedited => [(self.passed.expedited > 0).then_some(gps), None],
+            Awaited::Expedited => [(self.passed.expedited > 0).then_some(gps), None],
         }
     }
 
@@ -89,7 +90,7 @@ impl Waits {
         let mut table = Table::new("How they were recognised", "seen ", &labels, &columns);
         for ((by, words), n) in WAYS.iter().zip(self.counts.ways) {
             if n > 0 {
-                table.row(&[name(by.call()), words], &[count(n)]);
+                table.row(&[name(by.what()), words], &[count(n)]);
             }
         }
         table
@@ -102,7 +103,7 @@ impl Waits {
         for (place, wait) in self.counts.longest.iter().enumerate() {
             let (task, pid) = wait.task;
             let who = format!("{}-{pid}", self.names.name(task));
-            let call = wait.by.call();
+            let call = wait.by.what();
             let [gps, scans] = self.passed_during(call, wait.gps, wait.scans);
             let stack = stacks.iter().position(|it| Some(*it) == wait.stack);
             let labels = [
@@ -159,8 +160,10 @@ impl Waits {
 
     pub(super) fn notes(&self, findings: &mut Findings) {
         let counts = &self.counts;
-        let open = self.open.values();
-        let unfinished = open.filter(|it| it.by.is_some() && it.inside).count();
+        let open = self.follow.open.values();
+        let unfinished = open
+            .filter(|it| it.what().is_some() && it.of.inside)
+            .count();
         let what = "waits began in the window and were not over at its end";
         findings.say(unfinished as u64, what);
         findings.say(
@@ -179,7 +182,10 @@ impl Waits {
                        events/sched/sched_switch/trigger";
             findings.notes.push(how.to_owned());
         }
-        findings.about_evicted("waits, or sleeps that could be waits,", self.open.evicted);
+        findings.about_evicted(
+            "waits, or sleeps that could be waits,",
+            self.follow.open.evicted,
+        );
         findings.about_names(self.names.refused);
         let spreads = counts.tasks.values().chain(counts.all.values());
         findings.about_spreads("waits", spreads.map(|tally| &tally.waits));

@@ -132,13 +132,19 @@ mod tests {
         let cells = cells(&given.with_all("rates", vec![10_000, 0, 100, 10, 10]));
         let cases: Vec<String> = cells.iter().map(|it| child::case(&it.ask)).collect();
         let of_rate = |rate: u64| {
-            ["retire", "retire", "retire_on_worker", "call", "call_hurry"]
-                .iter()
-                .enumerate()
-                .map(move |(index, verb)| {
-                    let exits = if index == 1 { ", exits" } else { "" };
-                    format!("{verb} {rate}/s{exits}")
-                })
+            [
+                "retire",
+                "retire",
+                "retire_on_worker",
+                "defer",
+                "defer_hurry",
+            ]
+            .iter()
+            .enumerate()
+            .map(move |(index, verb)| {
+                let exits = if index == 1 { ", exits" } else { "" };
+                format!("{verb} {rate}/s{exits}")
+            })
         };
         let expected: Vec<String> = std::iter::once("retire 0/s".to_string())
             .chain(of_rate(10))
@@ -190,7 +196,7 @@ mod tests {
                 77.0,
             ),
             ("quiescent", "retire 10/s, exits", "never_run", 3.0),
-            ("quiescent", "call 100/s", "delay_ms", 25.0),
+            ("quiescent", "defer 100/s", "delay_ms", 25.0),
             ("quiescent", "retire 10/s", "ops_per_s", 9.5),
             ("quiescent", "retire 1000/s", "ops_per_s", 234.0),
         ]);

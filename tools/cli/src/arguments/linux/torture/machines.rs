@@ -1,5 +1,6 @@
 //! The arguments of `torture --sim`.
 
+use crate::arguments::shard::Shard;
 use crate::arguments::values::within;
 use clap::Args;
 use std::path::PathBuf;
@@ -15,6 +16,10 @@ pub struct Machines {
     #[arg(long, value_name = "N", default_value = "1000", allow_negative_numbers = true,
           value_parser = within(1..=1_000_000_000_u64, "give 1 to 1000000000"))]
     pub seeds: u64,
+    /// Run every N-th of these machines only, from the K-th on; `quiescent merge` joins what the parts print
+    /// with --json
+    #[arg(long, value_name = "K/N", requires = "sim", conflicts_with = "replay")]
+    pub shard: Option<Shard>,
     /// Machines at the same time [default: this machine's processors]
     #[arg(long, value_name = "N", allow_negative_numbers = true,
           value_parser = within(1..=1024_u64, "give 1 to 1024"))]

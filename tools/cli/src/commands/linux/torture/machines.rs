@@ -4,7 +4,10 @@
 //! machine, and the first finding is that of the smallest seed. Its machine is reduced before it is shown.
 
 use crate::arguments::linux::torture::Torture;
+use crate::arguments::shard::Shard;
 use crate::commands::code;
+use crate::commands::merge::Part;
+use crate::commands::shard::Note;
 use crate::commands::sim;
 use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;
@@ -13,11 +16,15 @@ use crate::show::paper::{Paper, quoted};
 use crate::show::progress::Bar;
 use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report, Row};
-use quiescent_sim::torture::{Case, Outcome, Shrunk, run as run_case, shrink, trace};
+use quiescent_sim::torture::{Case, Finding, Outcome, Shrunk, run as run_case, shrink, trace};
 use quiescent_sim::{batch, points};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::Ordering;
+
+/// The command.
+pub const NAME: &str = "torture --sim";
 
 /// The largest number of runs to reduce a machine with a finding.
 const MOST_RUNS: u64 = 3000;
@@ -55,21 +62,25 @@ type Files<'a> = (&'a Paper, Option<&'a Place>);
 
 fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     let (first, n) = (options.run.seed.unwrap_or(1), options.machines.seeds);
+    let shard = options.machines.shard;
+    let part = shard.unwrap_or(Shard { number: 1, of: 1 });
+    let own = part.pieces(n);
+    let number = |index: usize| part.number - 1 + index as u64 * part.of;
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
-    bar.begin("machines", n);
+    bar.begin("machines", own);
     let one = |index: usize| {
-        let seed = first.wrapping_add(index as u64);
+        let seed = first.wrapping_add(number(index));
         let stopped = stop.load(Ordering::Relaxed);
-        (!stopped).then(|| run_case(&Case::of_seed(seed), (index as u64).is_multiple_of(TALLIED)))
+        (!stopped).then(|| run_case(&Case::of_seed(seed), number(index).is_multiple_of(TALLIED)))
     };
     let jobs = options.machines.jobs.map(|jobs| jobs as usize);
     let jobs = jobs.unwrap_or_else(batch::processors);
-    let outcomes = batch::run(jobs, n as usize, one, || bar.advance(1));
+    let outcomes = batch::run(jobs, own as usize, one, |done| bar.advance(done));
     bar.end();
     let (mut all, mut done, mut failing) = (Outcome::default(), 0, Vec::new());
     for (index, outcome) in outcomes {
-        let seed = first.wrapping_add(index as u64);
+        let seed = first.wrapping_add(number(index));
         failing.extend(outcome.finding.is_some().then_some(seed));
         all.add(outcome);
         done += 1;
@@ -79,32 +90,89 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     if let (Some(place), Some(found)) = (place, &found) {
         place.write(found.case.to_text().as_bytes())?;
     }
-    let mut report = Report::new("torture --sim", first);
-    report.option("seeds", n);
-    report.option("machines", done);
-    report.option("failing_seeds", failing.clone());
-    report.option("stopped", stop.load(Ordering::Relaxed));
-    fill(&mut report, &all, done, failing.len());
-    let kept = options.machines.keep.as_deref();
-    show((options, paper), report, &all, found.as_ref(), kept)?;
-    Ok(match found {
+    let stopped = stop.load(Ordering::Relaxed);
+    let mut report = report((first, n, done), &failing, &all, stopped);
+    let code = match found {
         Some(_) => FINDING,
         None => code(&stop),
-    })
+    };
+    if let Some(shard) = shard {
+        let mut note = Note::of(shard, n as usize, code, Vec::new());
+        note.counted = all.to_json();
+        note.put(&mut report);
+    }
+    let kept = options.machines.keep.as_deref();
+    show((options, paper), report, &all, found.as_ref(), kept)?;
+    Ok(code)
+}
+
+/// The report of machines from a seed on: so many were asked for, and so many are done.
+fn report(
+    (first, n, done): (u64, u64, u64),
+    failing: &[u64],
+    all: &Outcome,
+    stopped: bool,
+) -> Report {
+    let mut report = Report::new(NAME, first);
+    report.option("seeds", n);
+    report.option("machines", done);
+    report.option("failing_seeds", failing);
+    report.option("stopped", stopped);
+    fill(&mut report, all, done, failing.len());
+    report
+}
+
+/// The report and the text of these shards.
+pub fn merge(parts: Vec<Part>) -> Result<(Report, String), Error> {
+    let first = parts[0].report.seed;
+    let (mut all, mut done, mut failing) = (Outcome::default(), 0, Vec::new());
+    for Part { name, report, note } in &parts {
+        let options = &report.options;
+        let seeds = options.get("failing_seeds").and_then(Value::as_array);
+        let seeds = seeds.into_iter().flatten().filter_map(Value::as_u64);
+        let finding = options.get("finding").unwrap_or(&Value::Null);
+        failing.extend(seeds.map(|seed| (seed.wrapping_sub(first), seed, finding)));
+        done += options.get("machines").and_then(Value::as_u64).unwrap_or(0);
+        let counted = Outcome::from_json(&note.counted);
+        let remedy = "no counts of machines; run the shard again";
+        all.add(counted.ok_or_else(|| Error::Usage(format!("{name}: {remedy}")))?);
+    }
+    failing.sort_by_key(|it| it.0);
+    let found = failing.first().and_then(|(_, _, it)| {
+        Some(Shrunk {
+            case: Case::from_text("finding", &it["case"].to_string()).ok()?,
+            finding: Finding::deserialize(&it["finding"]).ok()?,
+            runs: it["runs_to_make_it_smaller"].as_u64()?,
+        })
+    });
+    let seeds: Vec<u64> = failing.iter().map(|it| it.1).collect();
+    let report = report((first, parts[0].note.all, done), &seeds, &all, false);
+    Ok(finished(report, &all, found.as_ref(), None))
+}
+
+/// The report with its finding, and the text.
+fn finished(
+    mut report: Report,
+    all: &Outcome,
+    found: Option<&Shrunk>,
+    kept: Option<&Path>,
+) -> (Report, String) {
+    let text = text(&report, all, found, kept);
+    let finding = found.map(|it| as_json(&report, it));
+    report.option("finding", finding);
+    (report, text)
 }
 
 /// Prints results and findings, and writes the page; `kept` is the file with the case.
 fn show(
     (options, paper): (&Torture, &Paper),
-    mut report: Report,
+    report: Report,
     all: &Outcome,
     found: Option<&Shrunk>,
     kept: Option<&Path>,
 ) -> Result<(), Error> {
     let stopped = report.options.get("stopped").and_then(|it| it.as_bool());
-    let text = text(&report, all, found, kept);
-    let finding = found.map(|it| as_json(&report, it));
-    report.option("finding", finding);
+    let (report, text) = finished(report, all, found, kept);
     paper.put(&report, &text, options.json, stopped == Some(true))
 }
 
@@ -145,8 +213,9 @@ fn fill(report: &mut Report, all: &Outcome, machines: u64, failing: usize) {
         ("distinct_states", all.states.len() as u64),
         ("trace_points", all.points.len() as u64),
     ];
-    for (name, count) in extra.iter().map(|it| (&it.0, &it.1)).chain(&all.counts) {
-        let row = Row::single("model", "all", name, "times", *count as f64);
+    let counts = all.counts.iter().map(|(name, count)| (&**name, *count));
+    for (name, count) in extra.into_iter().chain(counts) {
+        let row = Row::single("model", "all", name, "times", count as f64);
         report.rows.extend(row);
     }
     report.option("trace_points_never_reached", never(all));

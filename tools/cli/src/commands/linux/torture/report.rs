@@ -1,5 +1,8 @@
 //! The results of a campaign: as text, as TAP, and in the form that every command shares.
 
+use crate::show::output::columns;
+use quiescent_report::text::folded;
+use quiescent_report::text::number::brief;
 use quiescent_report::{Report, Row};
 use quiescent_torture::campaign::{Campaign, End, Run};
 use serde_json::json;
@@ -14,10 +17,19 @@ pub fn line(run: &Run) -> String {
         End::Report(_) => run.text("line"),
         End::Died(why) => why,
     };
-    format!(
-        "{:<8}{line}  seed {} {verdict}\n",
-        run.request.scenario, run.request.seed
-    )
+    let (name, seed) = (&run.request.scenario, run.request.seed);
+    folded(
+        &format!("{name:<8}{verdict:<5} {line}; seed {seed}"),
+        columns(),
+        8,
+    ) + "\n"
+}
+
+/// The scenarios without a run, in words; nothing if each has had one.
+pub fn not_run(campaign: &Campaign, runs: &[Run]) -> Vec<String> {
+    let names = campaign.scenarios.iter().map(|it| it.name.clone());
+    let has_run = |name: &String| runs.iter().any(|run| run.request.scenario == *name);
+    names.filter(|it| !has_run(it)).collect()
 }
 
 /// A test point.
@@ -76,16 +88,27 @@ pub fn text(campaign: &Campaign, runs: &[Run], stopped: bool) -> String {
         text.push('\n');
     }
     let sum = |case, metric| sum(runs, case, metric);
-    text += &format!(
+    let done = format!(
         "{} runs: {} grace periods, {} sections of readers, {} in handlers, {} disposals, {} of them \
-         lazily\n",
+         lazily",
         runs.len(),
-        sum("all", "grace_periods"),
-        sum("reader", "reads"),
-        sum("signal handler", "reads"),
-        disposals(runs),
-        sum("lazily", "ops"),
+        brief(sum("all", "grace_periods")),
+        brief(sum("reader", "reads")),
+        brief(sum("signal handler", "reads")),
+        brief(disposals(runs)),
+        brief(sum("lazily", "ops")),
     );
+    text += &(folded(&done, columns(), 2) + "\n");
+    let left = not_run(campaign, runs);
+    if !left.is_empty() {
+        let all = campaign.scenarios.len();
+        let names = left.join(", ");
+        let said = format!(
+            "not run: {} of {all} scenarios: {names} (a longer --duration, or --scenario NAME)",
+            left.len()
+        );
+        text += &(folded(&said, columns(), 2) + "\n");
+    }
     if stopped {
         text += "stopped early\n";
     }
@@ -124,6 +147,7 @@ pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
         .map(|it| it.name.as_str())
         .collect();
     shared.option("scenarios", names.clone());
+    shared.option("not_run", not_run(campaign, runs));
     shared.option("duration", campaign.duration.as_secs_f64());
     shared.option("threads", campaign.request.threads);
     shared.option("fence", json!(campaign.request.fence));
