@@ -26,8 +26,9 @@ use crate::text::values::time;
 /// The files that are part of the program.
 pub(super) const BUILT_IN: BuiltIn = built_in! {
     "experiments":
-    "kernel-synchronize" "kernel-callbacks" "whatif-as-recorded" "whatif" "early-qs-v2" "early-qs-rfc"
-    "accelerate" "tab-switch" "bridge" "cpu-overhead" "fast-no-hz" "boot-selinux" "ftrace-start-stop"
+    "unseen-synchronize" "kernel-synchronize" "kernel-callbacks" "whatif-as-recorded" "whatif"
+    "early-qs-v2" "early-qs-rfc" "accelerate" "tab-switch" "bridge" "cpu-overhead" "fast-no-hz"
+    "boot-selinux" "ftrace-start-stop"
     "percpu-ref" "memory-pressure" "lazy-side-effects" "real-time" "nohz-full" "flood" "local-video"
     "lazy-power" "jiffies-power" "display-pipeline" "home-screen-swipe" "chromeos-idle"
     "android-static-image" "android-batches"

@@ -267,8 +267,8 @@ pub static SETTINGS: &[Setting] = table! {
             "a list of CPUs of the machine such as 1-7, or `none`; one at least is left out, to keep the \
              time",
             |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nohz_full, it.cpus));
-    own "rcu_nocbs" (nocbs, "a list of CPUs of the machine such as 0-3,8, or `all`, `none`, or `default` (those \
-            of nohz_full)",
+    own "rcu_nocbs" (nocbs, "a list of CPUs of the machine such as 0-3,8, or `all`, `none`, or `default` \
+            (those of nohz_full)",
             |it, text| {
                 let them = if text == "default" { Vec::new() } else { cpu_list(text, it.cpus)? };
                 it.none_offloaded = text == NONE && !it.nohz_full.is_empty();
