@@ -8,12 +8,15 @@
 //! # Handing over
 //! An emulator of serial CPUs executes one of them up to the machine's next event. So a CPU that sets its
 //! clock to an earlier time than all others makes it look again, and the others have their turns: in a
-//! tick's handler before its soft interrupts, and when a CPU leaves the idle loop and starts its tick. Clocks
-//! that are set for the same tick differ by less than a cycle, a matter of chance: so the first CPU to set its
-//! clock hands over, the second one in half of the cases, the third in a third. Where the clocks' frequency is
-//! wrong (`clock_early_ppm`) a clock that is set later for the same tick is less early, too. Each clock that goes off makes the
-//! emulator look again before a handler has begun; so the handlers begin with the CPU after that whose clock
-//! is the last but one. A grace period's scan finds a CPU that has handed over in its handler.
+//! tick's handler before its soft interrupts, and when a CPU leaves the idle loop and starts its tick.
+//!
+//! Clocks that are set for the same tick differ by less than a cycle, a matter of chance: so the first CPU to
+//! set its clock hands over, the second one in half of the cases, the third in a third. Where the clocks'
+//! frequency is wrong (`clock_early_ppm`) one that is set later for the same tick is less early, too.
+//!
+//! Each clock that goes off makes the emulator look again before a handler has begun; so the handlers begin
+//! with the CPU after that whose clock is the last but one. A grace period's scan finds a CPU that has handed
+//! over in its handler.
 //!
 //! One CPU counts jiffies for all (`wheel`). Who ticks before it sees the count of the jiffy before, and does
 //! not notice a timer that is due.
@@ -114,7 +117,7 @@ impl Machine {
         self.cores[cpu as usize].hands_over = first && !before.any(|it| set(it.1));
     }
 
-    /// When the CPU has its next tick, or the clock goes off that it has set for timers, and how late that is.
+    /// When the CPU has its next tick, or its clock for timers goes off, and how late that is.
     fn tick_of(&self, cpu: CpuId) -> Option<(u64, i64)> {
         let jiffy = self.wheel.next_clock(self.jiffy_now() + 1, cpu)?;
         Some((self.begins(jiffy), self.cores[cpu as usize].late_ps))

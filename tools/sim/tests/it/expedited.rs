@@ -160,8 +160,9 @@ fn an_idle_loop_that_looks_whether_the_tick_can_stop_makes_expedited_waits_longe
     let [classic, retain] =
         [IdleLoop::Classic, IdleLoop::Retain].map(|it| across(it, Smp::Serial, &[]));
     let longer = classic.saturating_sub(retain);
+    // A few of the fifty calls have a tick in between.
     assert!(
-        (1_800..=2_100).contains(&longer),
+        (1_800..=2_300).contains(&longer),
         "{classic} and {retain} ns"
     );
 }

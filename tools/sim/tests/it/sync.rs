@@ -82,8 +82,8 @@ fn the_number_of_waits_is_the_measured_one() {
                             waits(&options)
                         };
                         let (got, want) = (ticks(&options, caller), expected(&options, waits));
-                        // With waits of one tick CPUs that retain theirs still tick when the timer is due: where
-                        // CPUs are serial chance decides whether that is noticed in time.
+                        // With waits of one tick CPUs that retain theirs still tick when the timer is due:
+                        // where CPUs are serial chance decides whether that is noticed in time.
                         let late = options.smp == Smp::Serial
                             && options.idle_loop == IdleLoop::Retain
                             && options.first_fqs == Some(1);

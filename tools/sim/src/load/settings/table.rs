@@ -203,7 +203,9 @@ pub static SETTINGS: &[Setting] = table! {
         releases::ALLOWED, releases::set, releases::get);
     number "seed" (seed, 0..=u64::MAX, "a number");
     words "smp" (smp, SMP, "parallel or serial");
-    number "clock_early_ppm" (clock_early_ppm, -1000..=1000, "-1000 to 1000");
+    own "clock_early_ppm" (clock_early_ppm, "-1000 to 1000",
+        |it, text| text.parse().ok().filter(|ppm| (-1000..=1000).contains(ppm))?,
+        |it| it.clock_early_ppm.to_string());
     words "idle_loop" (idle_loop, IDLE_LOOP, "classic or retain");
     own "fast_no_hz" (idle_rule, "off, v5.6 (lazy callbacks sleep longer) or v5.10", |it, text| match text {
             "off" => IdleRule::Tick,

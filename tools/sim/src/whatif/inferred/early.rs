@@ -1,11 +1,11 @@
 //! How early the clocks of an emulated machine go off: how wrong its frequency was measured at boot.
 //!
-//! Where one CPU executes at a time, and two clocks go off in a tick, the handler of the CPU whose clock is the
-//! later one begins (`smp`). A clock that was set again within a jiffy, for a timer of the CPU's own, had less
-//! time to be wrong than the other one. So of ticks of two CPUs one of which has set its clock again, that CPU
-//! begins half of the time where the frequency is right, nearly always where clocks go off early, and seldom
-//! where they go off late. In recordings of one kernel's image the share is the same: 0.94 and 0.98 with
-//! 6.12.95, 0.3 to 0.4 with 6.12.117 and 7.0.13.
+//! Where one CPU executes at a time, and two clocks go off in a tick, the handler of the CPU whose clock is
+//! the later one begins (`smp`). A clock that was set again within a jiffy, for a timer of the CPU's own, had
+//! less time to be wrong than the other one. So of ticks of two CPUs one of which has set its clock again,
+//! that CPU begins half of the time where the frequency is right, nearly always where clocks go off early,
+//! and seldom where they go off late. In recordings of one kernel's image the share is the same: 0.94 and
+//! 0.98 with 6.12.95, 0.3 to 0.4 with 6.12.117 and 7.0.13.
 
 use std::collections::BTreeSet;
 
@@ -60,8 +60,8 @@ impl Early {
         self.again = std::mem::take(&mut self.later);
     }
 
-    /// How early, in millionths of the delay. Clocks are set again anywhere in a jiffy, and each is rounded to a
-    /// cycle.
+    /// How early, in millionths of the delay. Clocks are set again anywhere in a jiffy, and each is rounded
+    /// to a cycle.
     pub fn finish(mut self, hz: u32) -> Option<i64> {
         self.over();
         if self.all < MANY {
