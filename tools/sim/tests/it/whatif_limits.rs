@@ -494,6 +494,11 @@ fn a_wait_that_only_its_end_shows_is_a_wait() {
     assert!(trace.options().wake_from_gp && !calls(7 * MS, &[]).options().wake_from_gp);
     let stats = trace.run(&trace.options(), 1, || false).unwrap();
     assert!((stats.seconds() - 2.0).abs() < 0.02, "{}", stats.seconds());
+    let lines = whatif::lines(&trace, &stats, &stats);
+    for metric in ["synchronize_per_s", "synchronize_ms_mean"] {
+        let line = of(&lines, metric);
+        assert!(line.off().unwrap() < 0.02, "{line:?}");
+    }
 }
 
 #[test]
