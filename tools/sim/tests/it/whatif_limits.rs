@@ -493,6 +493,11 @@ fn a_wait_that_only_its_end_shows_is_a_wait() {
     assert!(trace.options().wake_from_gp && !calls(7 * MS, &[]).options().wake_from_gp);
     let stats = trace.run(&trace.options(), 1, || false).unwrap();
     assert!((stats.seconds() - 2.0).abs() < 0.02, "{}", stats.seconds());
+    let lines = whatif::lines(&trace, &stats, &stats);
+    for metric in ["synchronize_per_s", "synchronize_ms_mean"] {
+        let line = of(&lines, metric);
+        assert!(line.off().unwrap() < 0.02, "{line:?}");
+    }
 }
 
 #[test]
@@ -543,6 +548,36 @@ fn offloading_is_read_off_batches_and_no_report_tells_nothing() {
         let text = by_probes(&text).replace("rcuop/1", name);
         assert_eq!(read(&text, FROM, UNTIL).options().nocbs, [0; 0], "{name}");
     }
+}
+
+#[test]
+fn laziness_is_read_off_callbacks_that_wait_while_no_grace_period_does() {
+    let lazy = |lazy: bool, reader: bool| {
+        let mut options = Options::kernel_6_12(4, 1000);
+        let sets = [("rcu", "lazy"), ("lazy_flush", "1200ms")];
+        settings::apply(&mut options, &sets).unwrap();
+        let mut machine = Machine::new(options);
+        machine.keep_trace();
+        let func = machine.func("file_free");
+        let arrivals = (0..200).map(|n| Arrivals {
+            at: 5 * MS + n * 13 * MS,
+            calls: vec![(func, lazy, true)],
+        });
+        machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
+        let section = [Op::Lock, Op::Compute(1300 * MS), Op::Unlock];
+        let ops = section.into_iter().filter(|_| reader).collect();
+        machine.spawn("reader", 2, 0, List::new(ops));
+        machine.run(UNTIL + 200 * MS);
+        let trace = read(&by_probes(&written(&machine, 0)), 0, UNTIL);
+        (trace.options().nocbs, trace.options().lazy)
+    };
+    assert_eq!(lazy(true, false), (vec![1], true));
+    assert_eq!(lazy(false, false), (vec![1], false));
+    assert_eq!(
+        lazy(false, true),
+        (vec![1], false),
+        "a reader holds them up"
+    );
 }
 
 #[test]

@@ -13,11 +13,11 @@ use crate::record::callbacks::{self, Was};
 use crate::record::clock::Clock;
 use crate::record::placement::{self, Placements};
 use crate::{
-    CpuSet, Distribution, Error, Event, Faults, Figures, Reader, Record, Role, Summary, Window,
-    role,
+    CpuSet, Distribution, Error, Event, Faults, Figures, GracePeriod, Reader, Record, Role,
+    Summary, Window, role,
 };
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What is known better than the trace tells it.
@@ -78,7 +78,16 @@ pub struct Recorder {
     delay: Distribution,
     counted: Counted,
     unseen: u64,
+    /// By CPU, callbacks that waited for [`LONG`] or more.
+    long: BTreeMap<u32, u64>,
 }
+
+/// An offloaded callback that waits for so long is lazy, unless a grace period lasts a quarter of it, in
+/// nanoseconds.
+const LONG: u64 = 1_000_000_000;
+
+/// So many of those tell that laziness is on.
+const FEW: u64 = 5;
 
 impl Recorder {
     /// With what is known better.
@@ -94,6 +103,7 @@ impl Recorder {
             delay: Distribution::default(),
             counted: Counted::default(),
             unseen: 0,
+            long: BTreeMap::new(),
         }
     }
 
@@ -122,9 +132,14 @@ impl Recorder {
             Some(Was::Invoked(function, None)) => {
                 self.unseen += u64::from(!matches!(function, "rcu_barrier_callback" | KVFREE));
             }
-            Some(Was::Invoked(_, Some(queued))) if queued.inside && inside => {
-                self.delay
-                    .add(record.time_ns.saturating_sub(queued.time_ns));
+            Some(Was::Invoked(_, Some(queued))) => {
+                let waited = record.time_ns.saturating_sub(queued.time_ns);
+                if queued.inside && inside {
+                    self.delay.add(waited);
+                }
+                if waited >= LONG {
+                    *self.long.entry(self.arrivals[queued.of].cpu).or_default() += 1;
+                }
             }
             _ => {}
         }
@@ -140,6 +155,15 @@ impl Recorder {
                 self.callbacks.ways.offloaded.insert(cpu.into());
             }
         }
+    }
+
+    /// Is laziness on? Events say so, or how long callbacks of offloaded CPUs wait.
+    fn is_lazy(&self, figures: &Figures) -> bool {
+        let gps = figures.gps.iter().filter_map(GracePeriod::duration_ns);
+        let short = gps.max().is_none_or(|it| it < LONG / 4);
+        let offloaded = &self.callbacks.ways.offloaded;
+        let long = self.long.iter().filter(|it| offloaded.contains(*it.0));
+        self.callbacks.ways.lazy || (short && long.map(|it| it.1).sum::<u64>() >= FEW)
     }
 
     fn arrives(&mut self, record: &Record<'_>, function: &str) {
@@ -190,8 +214,9 @@ impl Recorder {
                 arrival.lazy = Some(arrival.queued != Queued::Main);
             }
         }
-        let undecoded = self.window.undecoded;
-        let figures = self.counted.finish(window, &self.delay);
+        let counted = std::mem::take(&mut self.counted);
+        let figures = counted.finish(window, &self.delay);
+        let lazy = self.is_lazy(&figures);
         let recorded = Recorded {
             cpus: summary.cpus(),
             hz,
@@ -200,9 +225,9 @@ impl Recorder {
             arrivals: self.arrivals,
             placements: self.placement.finish(),
             offloaded: self.callbacks.ways.offloaded,
-            lazy: self.callbacks.ways.lazy,
+            lazy,
             unseen: self.unseen,
-            undecoded,
+            undecoded: self.window.undecoded,
         };
         Ok((recorded, figures))
     }
