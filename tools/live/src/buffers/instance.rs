@@ -125,10 +125,10 @@ impl Instance {
             let group = self.group(number);
             let event = format!("events/{group}/{}", probe.event);
             let placed = probe.place(&group, &places, |line| probes::add(definitions, line));
-            let on = placed.and_then(|function| {
-                let filter = match &*probe.filter {
-                    "" => Ok(()),
-                    filter => self.write(&format!("{event}/filter"), filter),
+            let on = placed.and_then(|(function, filter)| {
+                let filter = match filter {
+                    None => Ok(()),
+                    Some(filter) => self.write(&format!("{event}/filter"), filter),
                 };
                 let on = filter.and_then(|()| self.write(&format!("{event}/enable"), "1"));
                 on.map_err(|why| format!("{} ({why})", probe.shows))?;
