@@ -1,8 +1,8 @@
 //! The first screen of `reproduce`: the result in sentences, the verdict by part, and the misses.
 //!
-//! It has at most [`LINES`] lines of at most [`COLUMNS`] columns. Misses come before what could not be
-//! measured; those of the library before those of the model, and each kind with the worst first. Everything
-//! is in the page, in `--full` and in `--json`.
+//! It has at most [`LINES`] lines of at most [`COLUMNS`] columns; on a narrow terminal some more, so that
+//! [`MISSES`] are shown. Misses come before what could not be measured; those of the library before those of
+//! the model, and each kind with the worst first. Everything is in the page, in `--full` and in `--json`.
 
 use super::{Reproduced, sentences};
 use quiescent_report::text::number::short;
@@ -14,7 +14,7 @@ use quiescent_sim::experiments::{Comparison, Shown, Source, Verdict};
 const LINES: usize = 25;
 /// The width of a line.
 const COLUMNS: usize = 100;
-/// Misses of the library; the model has the rest of the screen.
+/// The least misses shown: of the library, and of both.
 const MISSES: usize = 4;
 
 /// The first screen, in lines of at most so many columns.
@@ -45,7 +45,9 @@ pub fn text(found: &Reproduced, width: usize) -> String {
     let all = ours.len() + models.len();
     if all > 0 {
         lines.extend(["", "Missed, worst first:"].map(String::from));
-        let room = LINES.saturating_sub(lines.len() + end.len() + 1);
+        let room = LINES
+            .saturating_sub(lines.len() + end.len() + 1)
+            .max(MISSES);
         let share = room.saturating_sub(models.len()).max(MISSES);
         let ours = ours.into_iter().take(share);
         let chosen: Vec<Target> = ours.chain(models).take(room).collect();

@@ -14,8 +14,8 @@ const LONG: Duration = Duration::from_secs(10);
 const KNOWN: Duration = Duration::from_millis(500);
 /// The shortest time between two drawings, of different parts as well.
 const BETWEEN: Duration = Duration::from_millis(500);
-/// Letters of the bar.
-const LETTERS: usize = 40;
+/// Letters of the bar: a line with its estimate fits 80 columns.
+const LETTERS: usize = 12;
 
 /// A bar, or nothing.
 pub struct Bar(Option<RefCell<Part>>);
@@ -167,14 +167,20 @@ mod tests {
     fn a_line_has_its_share_and_an_estimate_after_a_while() {
         let mut part = Part::new("rounds", 8);
         part.done = 2;
-        let bar = format!("[{}{}]", "=".repeat(10), " ".repeat(30));
+        let bar = format!("[{}{}]", "=".repeat(3), " ".repeat(9));
         let short = format!("                rounds {bar} 2/8 2 s");
         assert_eq!(part.line(Duration::from_secs(2)), short);
         let soon = part.line(Duration::from_secs(4));
         assert!(soon.ends_with("2/8 4 s, about 12 s left"), "{soon}");
         let long = part.line(Duration::from_secs(40));
         assert!(long.ends_with("2/8 40 s, about 2 min left"), "{long}");
-        part.steps = 0;
+        (part.done, part.steps) = (1_000_000, 9_000_000);
+        let wide = part.line(Duration::from_secs(99));
+        assert!(
+            wide.ends_with("about 13 min left") && wide.len() < 80,
+            "{wide}"
+        );
+        (part.done, part.steps) = (2, 0);
         assert!(part.line(Duration::from_secs(40)).ends_with("] 2/0 40 s"));
         (part.done, part.steps) = (3, 3);
         let full = part.line(LONG);
