@@ -119,7 +119,7 @@ pub(super) fn get(options: &Options) -> String {
     options.kernel.map_or("none".into(), |it| it.to_string())
 }
 
-/// What the machine's version changes in it beside [`PLAIN`], in words.
+/// What the machine's version changes in it beside 6.12, in words.
 pub fn differences(options: &Options) -> Vec<String> {
     let Some(release) = options.kernel else {
         return Vec::new();
