@@ -50,11 +50,6 @@ impl Line {
         self.off().is_some_and(|it| it > BAD_FIT && it > one)
     }
 
-    /// Is it the mean of waits, of which a run has as many as the trace even if it is over early?
-    pub fn is_mean_wait(&self) -> bool {
-        MEAN_WAITS.contains(&self.metric)
-    }
-
     /// Does the change make it more or less? `before` is what it is changed from: the model as recorded, and
     /// what was recorded.
     pub fn direction(&self) -> Direction {

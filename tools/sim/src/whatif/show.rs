@@ -142,7 +142,12 @@ pub fn text(answer: &Answer, width: usize) -> String {
     text += &format!("change:      {}\n", change.join(" "));
     let [before, after] = answer.took;
     if answer.fed.waits + answer.fed.barriers > 0 {
-        text += &format!("the run takes: {} s → {} s\n", short(before), short(after));
+        text += &format!(
+            "the run takes: {} s → {} s (recorded: {} s)\n",
+            short(before),
+            short(after),
+            short(answer.fed.seconds * answer.times.max(1) as f64)
+        );
     }
     text += &answer.no_effect().map_or(String::new(), |it| it + "\n");
     for doubt in &answer.doubts {
