@@ -203,7 +203,9 @@ impl Analysis {
             self.part.reset();
         }
         self.present.note(record, &event);
-        self.met = self.met || names(&self.filter, record, &event);
+        if !self.met {
+            self.met = names(&self.filter, record, &event);
+        }
         self.part.see(&Seen {
             record,
             event: &event,
@@ -218,7 +220,7 @@ impl Analysis {
     /// # Errors
     /// [`Error::Missing`] when the trace has no record, or none in the window; [`Error::Output`] when the
     /// timeline could not be written.
-    pub fn finish(self, summary: &Summary) -> Result<Findings, Error> {
+    pub fn finish(mut self, summary: &Summary) -> Result<Findings, Error> {
         let (window, by) = self.window.bounds(summary)?;
         let own = self.present.parts.own(window, &summary.started);
         let kind = self.kind;

@@ -26,8 +26,11 @@ const CPUS_MOST: usize = 32;
 pub(super) struct Parts {
     pub(super) writers: CpuSet,
     cpus: ByCpu<Part>,
-    /// The CPU and the time of the last record: of seven records six are by the same CPU.
-    now: Option<(u32, u64)>,
+    /// The CPU and the time of the last record, and whether it has switched since another wrote: of seven
+    /// records six are by the same CPU.
+    writer: Option<u32>,
+    time: u64,
+    switched: bool,
     /// Threads that were woken and have not run since, and when.
     woken: Vec<(u32, u64)>,
     /// There are `sched_waking` events: those alone count.
@@ -46,22 +49,32 @@ struct Part {
 }
 
 impl Parts {
-    #[inline]
+    #[inline(always)]
     pub(super) fn note(&mut self, record: &Record<'_>) {
-        let now = (record.cpu, record.time_ns);
-        match self.now.replace(now) {
-            Some((cpu, _)) if cpu == now.0 => {}
-            before => self.changes(before, now),
+        if self.writer != Some(record.cpu) {
+            self.changes(record.cpu, record.time_ns);
         }
+        self.time = record.time_ns;
     }
 
     /// Another CPU writes than before.
-    fn changes(&mut self, before: Option<(u32, u64)>, (cpu, time): (u32, u64)) {
-        if let Some((cpu, time)) = before {
-            self.cpus.row(cpu).last = time;
+    #[inline(never)]
+    fn changes(&mut self, writer: u32, time: u64) {
+        self.settle();
+        self.writer = Some(writer);
+        if self.cpus.get(writer).is_none_or(|it| it.first.is_none()) {
+            self.cpus.row(writer).first = Some(time);
+            self.writers.insert(writer);
         }
-        self.cpus.row(cpu).first.get_or_insert(time);
-        self.writers.insert(cpu);
+    }
+
+    /// What the last records say of the CPU that wrote them.
+    fn settle(&mut self) {
+        if let Some(cpu) = self.writer {
+            let part = self.cpus.row(cpu);
+            part.last = self.time;
+            part.switches |= std::mem::take(&mut self.switched);
+        }
     }
 
     /// A switch from or to these.
@@ -73,9 +86,7 @@ impl Parts {
                 _ => {}
             }
         }
-        if let Some((cpu, _)) = self.now {
-            self.cpus.row(cpu).switches = true;
-        }
+        self.switched = true;
     }
 
     /// A wake-up by `sched_wakeup`, or by `sched_waking`.
@@ -87,12 +98,9 @@ impl Parts {
             self.waking = waking;
             self.woken = vec![(0, 0); WOKEN];
         }
-        let Some((writer, time)) = self.now else {
-            return;
-        };
         let woken = &mut self.woken[pid as usize % WOKEN];
-        let (before, since) = std::mem::replace(woken, (pid, time));
-        if before == pid && target != writer && pid != 0 {
+        let (before, since) = std::mem::replace(woken, (pid, self.time));
+        if before == pid && Some(target) != self.writer && pid != 0 {
             let part = self.cpus.row(target);
             match part.first {
                 None => part.late = true,
@@ -104,20 +112,17 @@ impl Parts {
 
     /// The own time of each CPU in this window; `started` are those whose buffer is said to have started
     /// later.
-    pub(super) fn own(&self, window: Window, started: &CpuSet) -> Own {
+    pub(super) fn own(&mut self, window: Window, started: &CpuSet) -> Own {
+        self.settle();
         let mut cut = BTreeMap::new();
         for (cpu, part) in self.cpus.iter() {
             let Some(first) = part.first else { continue };
-            let last = match self.now {
-                Some((writer, now)) if writer == cpu => now,
-                _ => part.last,
-            };
             let mut own = window;
             if part.late && part.switches || started.contains(cpu) {
                 own.start_ns = own.start_ns.max(first);
             }
-            if part.missed > last && part.switches {
-                own.end_ns = own.end_ns.min(last);
+            if part.missed > part.last && part.switches {
+                own.end_ns = own.end_ns.min(part.last);
             }
             if own != window {
                 cut.insert(cpu, own);

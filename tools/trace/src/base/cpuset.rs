@@ -19,6 +19,8 @@ pub struct CpuSet {
 
 impl CpuSet {
     /// Adds a CPU.
+    // For each event of an idle CPU.
+    #[inline(always)]
     pub fn insert(&mut self, cpu: u32) {
         let word = cpu as usize / 64;
         if self.words.len() <= word {

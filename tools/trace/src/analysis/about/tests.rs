@@ -140,7 +140,7 @@ pub(crate) fn nothing() -> About {
         start_ns: 0,
         end_ns: 0,
     };
-    let (summary, present) = (Summary::default(), Present::default());
+    let (summary, mut present) = (Summary::default(), Present::default());
     let own = present.parts.own(window, &summary.started);
     About::new(
         &summary,
