@@ -111,7 +111,7 @@ fn kernel(found: &Reproduced) -> Option<String> {
 fn model(found: &Reproduced) -> Vec<String> {
     let of = |source| {
         let all = found.modelled.comparisons();
-        let judged = all.filter(move |it| it.source == source && it.holds().is_some());
+        let judged = all.filter(move |it| it.source == source && it.basis.is_judged());
         let judged: Vec<bool> = judged.map(|it| it.holds() == Some(true)).collect();
         (judged.iter().filter(|it| **it).count(), judged.len())
     };

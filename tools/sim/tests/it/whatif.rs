@@ -330,7 +330,7 @@ fn changes_are_predicted_within_20_per_cent_but_for_ticks_that_depend_on_placeme
     let (predicted, explained): (Vec<_>, Vec<_>) = outcome
         .comparisons
         .iter()
-        .partition(|it| it.basis == Basis::Predicted);
+        .partition(|it| it.basis == Basis::InSample);
     assert_eq!(predicted.len(), 6 * 3);
     assert!(outcome.comparisons.iter().all(|it| it.allowed == 0.20));
     let missed: Vec<(&str, &str)> = predicted
