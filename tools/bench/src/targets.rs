@@ -289,7 +289,7 @@ mod tests {
             ("defer 100/s: at most 20", Some(true)),
             ("counts what is held", Some(false)),
             ("drop 3p: counted", Some(true)),
-            ("reader, call: the reader is named", Some(false)),
+            ("reader, defer: the reader is named", Some(false)),
         ] {
             assert_eq!(met(&targets, what), is, "{what}");
         }

@@ -116,15 +116,16 @@ fn model(found: &Reproduced) -> Vec<String> {
         (judged.iter().filter(|it| **it).count(), judged.len())
     };
     let sentences = [
-        (Source::Unseen, "measured on kernels that it has not seen"),
-        (Source::Published, "published, and neither fitted nor given"),
+        (Source::Unseen, "figures of kernels that it has not seen"),
+        (
+            Source::Published,
+            "published figures, without those that were fitted or given",
+        ),
     ];
     let said = sentences.map(|(source, which)| (of(source), which));
     let said = said.into_iter().filter(|it| it.0.1 > 0);
-    said.map(|((near, all), which)| {
-        format!("The machine model meets {near} of {all} figures that were {which}.")
-    })
-    .collect()
+    said.map(|((near, all), which)| format!("The machine model meets {near} of {all} {which}."))
+        .collect()
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["sim", "--list", "sync"], "cannot be used"),
         (
             &["sim", "--experiment", "nothing"],
-            "give one of kernel-synchronize, ",
+            "give one of unseen-synchronize, ",
         ),
         (&["sim", "sync", "--experiment", "flood"], "cannot be used"),
     ]);
