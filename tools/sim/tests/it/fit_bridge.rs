@@ -1,5 +1,5 @@
 //! The grid of loads of which the workload `bridge` is the point that meets most of the published figures of
-//! the four variants. It was declared before it was searched.
+//! the four variants. Its range was refined after the first results.
 
 use quiescent_sim::{Stats, Workload, batch};
 
