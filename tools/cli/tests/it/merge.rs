@@ -151,6 +151,14 @@ fn shards_that_are_none_are_refused() {
         (&["sim", "sync", "--shard", "1/2"], "give --sweep"),
         (&["sim", "replay", "--shard", "1/2"], "takes no --shard"),
         (&["torture", "--shard", "1/2"], "--sim"),
+        (
+            &["torture", "--scenario", "TREE02", "--shard", "1/2"],
+            "cannot be used",
+        ),
+        (
+            &["torture", "--scenario", "TREE02", "--keep", "x"],
+            "cannot be used",
+        ),
         (&["merge"], "FILE"),
     ]);
 }

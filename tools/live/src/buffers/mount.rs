@@ -33,7 +33,7 @@ pub fn tracing(mount: bool) -> Result<PathBuf, Error> {
         }
     };
     let remedy = format!(
-        "as root: mount -t tracefs nodev {}; or --mount, for this run only",
+        "as root: mount -t tracefs nodev {}; `record` and `top` do so for one run with --mount",
         PLACES[0]
     );
     Err(Error::failed("tracefs", why, &remedy))

@@ -349,7 +349,7 @@ impl Answer {
         self.misfits().next().is_none() && self.lacks == 0.0 && self.unread == 0
     }
 
-    /// In words, if the change has no effect: why, as far as that is known.
+    /// In words, if the change has no effect: why, as far as that is known; or why that cannot be known.
     pub fn no_effect(&self) -> Option<String> {
         if changes(&self.lines) {
             return None;
@@ -360,6 +360,12 @@ impl Answer {
             barriers,
             ..
         } = self.fed;
+        if callbacks + waits + barriers == 0 {
+            let remedy = "record it with RCU's events (`quiescent record` does)";
+            return Some(format!(
+                "not known: the trace has no callback and no wait to feed: {remedy}"
+            ));
+        }
         let keys: Vec<&str> = self.differences().iter().map(|it| it.0).collect();
         let all = |those: &[&str]| keys.iter().all(|it| those.contains(it));
         let why = match waits + barriers {

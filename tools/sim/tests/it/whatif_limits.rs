@@ -453,6 +453,19 @@ fn who_waits_longer_ends_later_and_what_others_do_is_fed_again() {
 }
 
 #[test]
+fn a_trace_without_input_does_not_tell_of_effects() {
+    let text = "<idle>-0 [000] ..... 0.100000: cpu_idle: state=0 cpu_id=0\n\
+                <idle>-0 [000] ..... 0.800000: cpu_idle: state=4294967295 cpu_id=0\n";
+    let answer = asked(&read(text, 0, 900 * MS), "rcu=lazy");
+    assert!(
+        answer
+            .no_effect()
+            .is_some_and(|it| it.starts_with("not known")),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn a_setting_that_nothing_depends_on_is_said_to_have_no_effect() {
     let trace = read(&computes(Smp::Parallel, &[], &[]), FROM, UNTIL);
     let answer = asked(&trace, "rcu_expedited=1");
