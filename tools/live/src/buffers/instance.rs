@@ -42,6 +42,8 @@ pub(crate) struct Instance {
     definitions: Option<PathBuf>,
     probes: Vec<&'static Probe>,
     removal: Removal,
+    /// Held as long as this process lives.
+    _lock: File,
     guard: Option<Guard>,
 }
 
@@ -84,7 +86,11 @@ impl Instance {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{OURS}{}-{number}", std::process::id());
         let path = tracing.join("instances").join(name);
-        fs::create_dir(&path).map_err(|why| {
+        let lock = fs::create_dir(&path).and_then(|()| {
+            let held = lock(&path);
+            held.inspect_err(|_| drop(fs::remove_dir(&path)))
+        });
+        let lock = lock.map_err(|why| {
             let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no \
              instances";
             Error::failed(format!("cannot make {}", path.display()), why, remedy)
@@ -93,6 +99,7 @@ impl Instance {
         let mut instance = Instance {
             definitions: probes::file(tracing).filter(|_| !probes.is_empty()),
             removal: Removal::default(),
+            _lock: lock,
             guard: None,
             path,
             probes,
@@ -191,6 +198,17 @@ impl Drop for Instance {
         // SAFETY: system calls only, on names that it owns.
         unsafe { self.removal.carry_out() };
         self.guard.take();
+    }
+}
+
+/// Locks the folder of an instance until the file is closed. The kernel removes it nevertheless: only a file
+/// in it would keep it.
+pub(crate) fn lock(folder: &Path) -> io::Result<File> {
+    let file = File::open(folder)?;
+    // SAFETY: a descriptor of ours.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -375,6 +393,7 @@ pub(crate) fn drain(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::clean;
 
     #[test]
     fn losses_are_added_up() {
@@ -422,6 +441,8 @@ mod tests {
         };
         let (one, two) = (made(), made());
         assert_ne!(one.group(0), two.group(0));
+        let kept = clean(folder.path()).unwrap().kept;
+        assert_eq!(kept.len(), 2, "{kept:?}");
         let (of_one, of_two) = (one.group(0), two.group(0));
         let probed = one.probe();
         assert_eq!(
