@@ -61,7 +61,7 @@ pub fn clean(tracing: &Path) -> Result<Cleaned, Error> {
         let to = match () {
             () if is_held(&folder) => &mut cleaned.kept,
             // SAFETY: it makes system calls on names of its own.
-            () if unsafe { removal.carry_out() } == 0 => &mut cleaned.removed,
+            () if unsafe { removal.carry_out() } => &mut cleaned.removed,
             () => &mut cleaned.failed,
         };
         to.push(format!("{name} with {probes} probes"));
