@@ -320,8 +320,8 @@ fn lost(stats: &str) -> u64 {
     of("overrun:") + of("commit overrun:") + of("dropped events:")
 }
 
-/// What was missed of the probes whose groups begin so: returns, if more were waited for at once than there is
-/// room for. `kprobe_profile` has the counts by event, without the group, in the order of `kprobe_events`.
+/// What was missed of the probes whose groups begin so: returns, if more were waited for at once than there
+/// is room for. `kprobe_profile` has the counts by event, without the group, in the order of `kprobe_events`.
 fn missed(events: &str, profile: &str, groups: &str) -> u64 {
     let of = |(event, counts): (&str, &str)| {
         let (_, event) = event.split_once(':')?;

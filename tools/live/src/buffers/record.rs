@@ -76,7 +76,7 @@ pub struct Outcome {
     pub bytes: u64,
     /// Events that were lost, or that a probe missed.
     pub lost: u64,
-    /// The folder of the buffer, if the kernel would not remove it: another process has one of its files open.
+    /// The folder of the buffer, if the kernel would not remove it: another process has a file of it open.
     pub left: Option<PathBuf>,
     /// The length.
     pub length: Duration,
