@@ -7,7 +7,7 @@
 //! prediction is a range.
 
 use quiescent_live::files::configured;
-use quiescent_live::{Machine, Version, listed};
+use quiescent_live::{Machine, Task, Version, listed};
 use quiescent_report::Error;
 use quiescent_sim::{IdleLoop, Options, Release, Smp, settings};
 use serde::Serialize;
@@ -308,7 +308,10 @@ impl Reader<'_> {
 }
 
 fn is_preemptible(machine: &Machine) -> Option<bool> {
-    let thread = super::place::gp_thread(machine);
+    let thread = machine
+        .tasks
+        .as_ref()
+        .and_then(|it| Task::of_grace_periods(it));
     let by_name = thread.map(|it| it.name == "rcu_preempt");
     by_name.or_else(|| machine.is_set("CONFIG_PREEMPT_RCU"))
 }

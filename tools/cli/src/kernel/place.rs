@@ -17,7 +17,10 @@ pub struct GpThread(File);
 impl GpThread {
     /// Finds it; none in a container that shows only its own processes.
     pub fn find(machine: &Machine) -> Option<Self> {
-        let stat = format!("/proc/{}/stat", gp_thread(machine)?.pid);
+        let stat = format!(
+            "/proc/{}/stat",
+            Task::of_grace_periods(machine.tasks.as_ref()?)?.pid
+        );
         File::open(machine.root.path(&stat)).ok().map(GpThread)
     }
 
@@ -27,13 +30,6 @@ impl GpThread {
         let read = self.0.read_at(&mut line, 0).ok()?;
         processor(std::str::from_utf8(&line[..read]).ok()?)
     }
-}
-
-/// The thread of grace periods: its name says whether readers are preemptible.
-pub(super) fn gp_thread(machine: &Machine) -> Option<&Task> {
-    let tasks = machine.tasks.as_ref()?;
-    let named = |name: &&str| tasks.iter().find(|it| it.name == *name);
-    ["rcu_preempt", "rcu_sched"].iter().find_map(named)
 }
 
 /// Field 39 of a line of `/proc/PID/stat`; the name in brackets may contain anything.

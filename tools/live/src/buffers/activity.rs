@@ -20,6 +20,7 @@ use crate::state::files::Root;
 use quiescent_report::Error;
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// KiB of the buffer of each CPU.
 const BUFFER_KB: u64 = 8192;
@@ -144,66 +145,8 @@ impl Activity {
         if rung == Rung::Rates {
             return Ok(activity);
         }
-        let tracing = tracing(mount)?;
-        // Checked first: an instance is costly to make.
-        let wanted = events::list(rung.wanted())?;
-        let by_probes = rung == Rung::Probes;
-        let (there, probes) = match by_probes {
-            true => (Vec::new(), probes::of(&wanted)),
-            false => (
-                events::found(&tracing.join("events"), &wanted).0,
-                Vec::new(),
-            ),
-        };
-        let refuse = |names: Vec<&str>, why: &str| {
-            let what = format!("{}/events", tracing.display());
-            let remedy =
-                "boot a kernel that is built with CONFIG_RCU_TRACE=y, or CONFIG_KPROBE_EVENTS=y";
-            Err(Error::failed(
-                what,
-                format!("no {}{why}", names.join(", ")),
-                remedy,
-            ))
-        };
-        let missing = |there: &[String]| -> Vec<&str> {
-            let needed = rung.needed().iter().copied();
-            needed
-                .filter(|it| !there.iter().any(|name| name == it))
-                .collect()
-        };
-        let lacking = missing(&there);
-        if !by_probes && !lacking.is_empty() {
-            return refuse(lacking, "");
-        }
-        let instance = Instance::new(&tracing, probes)?;
-        let probed = instance.probe();
-        let placed: Vec<_> = probed
-            .placed
-            .iter()
-            .map(|(event, _)| format!("rcu/{event}"))
-            .collect();
-        let lacking = missing(&placed);
-        if by_probes && !lacking.is_empty() {
-            let why = probed.refused.join(", ");
-            return refuse(lacking, &format!(" by a probe: {why}"));
-        }
-        instance.write("buffer_size_kb", &BUFFER_KB.to_string())?;
-        for event in &there {
-            if event.starts_with("kmem/") {
-                // In a soft interrupt (a flag of each event), or in a thread of RCU's. Without the filter
-                // there are only more events to read.
-                let _ = instance.write(
-                    &format!("events/{event}/filter"),
-                    "common_flags & 16 || comm ~ \"rcu*\"",
-                );
-            }
-            if event.starts_with("irq/") {
-                let _ = instance.write(&format!("events/{event}/filter"), "vec == 9");
-            }
-            instance.write(&format!("events/{event}/enable"), "1")?;
-        }
-        activity.pipe = Some(instance.pipe()?);
-        instance.write("tracing_on", "1")?;
+        let (instance, events) = prepared(rung, &tracing(mount)?)?;
+        activity.pipe = Some(started(&instance, &events)?);
         activity.instance = Some(instance);
         Ok(activity)
     }
@@ -235,6 +178,61 @@ impl Activity {
     pub fn lost(&self) -> u64 {
         self.instance.as_ref().map_or(0, Instance::lost)
     }
+}
+
+/// An instance in which the probes of this source are on, and the events that are to be turned on.
+fn prepared(rung: Rung, tracing: &Path) -> Result<(Instance, Vec<String>), Error> {
+    let wanted = events::list(rung.wanted())?;
+    let check = |there: &[String], why: &str| {
+        let is_missing = |it: &&&str| !there.iter().any(|name| name == **it);
+        let lacking: Vec<&str> = rung.needed().iter().filter(is_missing).copied().collect();
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        let what = format!("{}/events", tracing.display());
+        let remedy =
+            "boot a kernel that is built with CONFIG_RCU_TRACE=y, or CONFIG_KPROBE_EVENTS=y";
+        Err(Error::failed(
+            what,
+            format!("no {}{why}", lacking.join(", ")),
+            remedy,
+        ))
+    };
+    if rung == Rung::Probes {
+        let instance = Instance::new(tracing, probes::of(&wanted))?;
+        let probed = instance.probe();
+        let placed = probed
+            .placed
+            .iter()
+            .map(|(event, _)| format!("rcu/{event}"));
+        let why = format!(" by a probe: {}", probed.refused.join(", "));
+        check(&placed.collect::<Vec<_>>(), &why)?;
+        return Ok((instance, Vec::new()));
+    }
+    // Checked first: an instance is costly to make.
+    let (there, _) = events::found(&tracing.join("events"), &wanted);
+    check(&there, "")?;
+    Ok((Instance::new(tracing, Vec::new())?, there))
+}
+
+/// Starts recording with these events: what is recorded, as text.
+fn started(instance: &Instance, events: &[String]) -> Result<File, Error> {
+    instance.write("buffer_size_kb", &BUFFER_KB.to_string())?;
+    for event in events {
+        let filter = format!("events/{event}/filter");
+        if event.starts_with("kmem/") {
+            // In a soft interrupt (a flag of each event), or in a thread of RCU's. Without the filter there
+            // are only more events to read.
+            let _ = instance.write(&filter, "common_flags & 16 || comm ~ \"rcu*\"");
+        }
+        if event.starts_with("irq/") {
+            let _ = instance.write(&filter, "vec == 9");
+        }
+        instance.write(&format!("events/{event}/enable"), "1")?;
+    }
+    let pipe = instance.pipe()?;
+    instance.write("tracing_on", "1")?;
+    Ok(pipe)
 }
 
 /// RCU's soft interrupts since boot, by CPU: the line `RCU:` of `/proc/softirqs`. None if it cannot be read.

@@ -42,6 +42,8 @@ pub(crate) struct Instance {
     definitions: Option<PathBuf>,
     probes: Vec<&'static Probe>,
     removal: Removal,
+    /// Held as long as this process lives.
+    _lock: File,
     guard: Option<Guard>,
 }
 
@@ -84,7 +86,11 @@ impl Instance {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{OURS}{}-{number}", std::process::id());
         let path = tracing.join("instances").join(name);
-        fs::create_dir(&path).map_err(|why| {
+        let lock = fs::create_dir(&path).and_then(|()| {
+            let held = lock(&path);
+            held.inspect_err(|_| drop(fs::remove_dir(&path)))
+        });
+        let lock = lock.map_err(|why| {
             let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no \
              instances";
             Error::failed(format!("cannot make {}", path.display()), why, remedy)
@@ -93,6 +99,7 @@ impl Instance {
         let mut instance = Instance {
             definitions: probes::file(tracing).filter(|_| !probes.is_empty()),
             removal: Removal::default(),
+            _lock: lock,
             guard: None,
             path,
             probes,
@@ -107,9 +114,13 @@ impl Instance {
 
     /// The group of the event of a probe.
     fn group(&self, number: usize) -> String {
+        format!("{}{number}", self.groups())
+    }
+
+    /// How the groups of all its probes begin.
+    fn groups(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
-        let name = name.to_string_lossy().replace('-', "_");
-        format!("{name}_{number}")
+        format!("{}_", name.to_string_lossy().replace('-', "_"))
     }
 
     /// Places the probes, and turns their events on. One that is refused does not keep the others from it.
@@ -174,14 +185,30 @@ impl Instance {
         })
     }
 
-    /// Events that were lost because the buffer was full of unread ones.
+    /// Events that were lost because the buffer was full of unread ones, or a probe was missed.
     pub(crate) fn lost(&self) -> u64 {
         let cpus = fs::read_dir(self.path.join("per_cpu"))
             .into_iter()
             .flatten()
             .flatten();
         let stats = cpus.filter_map(|it| fs::read_to_string(it.path().join("stats")).ok());
-        stats.map(|it| lost(&it)).sum()
+        let lost: u64 = stats.map(|it| lost(&it)).sum();
+        let text = |file| {
+            let path = self.definitions.as_ref()?.with_file_name(file);
+            fs::read_to_string(path).ok()
+        };
+        let texts = text("kprobe_events").zip(text("kprobe_profile"));
+        lost + texts.map_or(0, |(events, profile)| {
+            missed(&events, &profile, &self.groups())
+        })
+    }
+
+    /// Removes it, as dropping it does. Its folder, if that is left: another process has one of its files
+    /// open.
+    pub(crate) fn remove(self) -> Option<PathBuf> {
+        let path = self.path.clone();
+        drop(self);
+        path.exists().then_some(path)
     }
 }
 
@@ -191,6 +218,17 @@ impl Drop for Instance {
         // SAFETY: system calls only, on names that it owns.
         unsafe { self.removal.carry_out() };
         self.guard.take();
+    }
+}
+
+/// Locks the folder of an instance until the file is closed. The kernel removes it nevertheless: only a file
+/// in it would keep it.
+pub(crate) fn lock(folder: &Path) -> io::Result<File> {
+    let file = File::open(folder)?;
+    // SAFETY: a descriptor of ours.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -220,16 +258,16 @@ impl Removal {
         }
     }
 
-    /// Removes what there is of it. The number of steps that failed for another reason than that there was
-    /// nothing.
+    /// Removes what there is of it. False: a step failed for another reason than that there was nothing.
     ///
     /// # Safety
     /// It makes system calls only, and so may be called in a child of fork.
-    pub(crate) unsafe fn carry_out(&self) -> usize {
+    pub(crate) unsafe fn carry_out(&self) -> bool {
         // SAFETY: as the caller says; the text outlives the call.
-        let mut failed = usize::from(!insist(|| unsafe {
-            libc::rmdir(self.folder.as_ptr()) == 0
-        }));
+        if !insist(|| unsafe { libc::rmdir(self.folder.as_ptr()) == 0 }) {
+            return false;
+        }
+        let mut done = true;
         for line in &self.lines {
             // Opened for appending: otherwise the kernel removes all probes of all owners.
             let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC;
@@ -244,9 +282,9 @@ impl Removal {
                 *libc::__errno_location() = why;
                 written
             };
-            failed += usize::from(!insist(remove));
+            done &= insist(remove);
         }
-        failed
+        done
     }
 }
 
@@ -280,6 +318,19 @@ fn lost(stats: &str) -> u64 {
             .unwrap_or(0)
     };
     of("overrun:") + of("commit overrun:") + of("dropped events:")
+}
+
+/// What was missed of the probes whose groups begin so: returns, if more were waited for at once than there
+/// is room for. `kprobe_profile` has the counts by event, without the group, in the order of `kprobe_events`.
+fn missed(events: &str, profile: &str, groups: &str) -> u64 {
+    let of = |(event, counts): (&str, &str)| {
+        let (_, event) = event.split_once(':')?;
+        let (_, event) = event.strip_prefix(groups)?.split_once('/')?;
+        let mut counts = counts.split_ascii_whitespace();
+        let is_same = counts.next()? == event.split(' ').next()?;
+        is_same.then_some(counts.nth(1)?.parse::<u64>().ok()?)
+    };
+    events.lines().zip(profile.lines()).filter_map(of).sum()
 }
 
 /// The process that removes the folder if this one cannot.
@@ -375,6 +426,7 @@ pub(crate) fn drain(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::clean;
 
     #[test]
     fn losses_are_added_up() {
@@ -382,6 +434,31 @@ mod tests {
          7\n";
         assert_eq!(lost(stats), 24);
         assert_eq!(lost(""), 0);
+    }
+
+    #[test]
+    fn missed_returns_of_own_probes_are_lost() {
+        let events = "r100:quiescent_1_0_2/rcu_barrier rcu_barrier\np:mine/a f\n\
+                      r100:quiescent_1_01_2/rcu_barrier rcu_barrier\nr:quiescent_1_0_3/b rcu_b x=$arg1\n";
+        let profile = "  rcu_barrier   900  5\n  a   1  70\n  rcu_barrier  1 600\n  b  1  8\n";
+        assert_eq!(missed(events, profile, "quiescent_1_0_"), 13);
+        assert_eq!(missed(events, "  a   1  70\n", "quiescent_1_0_"), 0);
+    }
+
+    #[test]
+    fn probes_are_left_where_the_folder_is_and_that_is_said() {
+        let folder = tracefs();
+        let instance = Instance::made(folder.path(), probes::of([&"rcu:rcu_barrier".to_owned()]));
+        let instance = instance.unwrap();
+        let path = instance.path.clone();
+        fs::write(path.join("others"), "").unwrap();
+        assert_eq!(instance.remove(), Some(path));
+        let removed = fs::read_to_string(folder.path().join("dynamic_events")).unwrap();
+        assert_eq!(removed, "");
+        assert_eq!(
+            Instance::made(folder.path(), Vec::new()).unwrap().remove(),
+            None
+        );
     }
 
     /// A folder as it is made in any file system, and a file that keeps what is appended to it: what is
@@ -422,6 +499,8 @@ mod tests {
         };
         let (one, two) = (made(), made());
         assert_ne!(one.group(0), two.group(0));
+        let kept = clean(folder.path()).unwrap().kept;
+        assert_eq!(kept.len(), 2, "{kept:?}");
         let (of_one, of_two) = (one.group(0), two.group(0));
         let probed = one.probe();
         assert_eq!(

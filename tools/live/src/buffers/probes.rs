@@ -23,8 +23,18 @@ pub(crate) struct Probe {
     pub(crate) event: String,
     /// The same in words.
     pub(crate) shows: String,
-    /// A version, a probe (entry or return, function, fields), and a filter if there is one.
-    ways: Vec<Vec<String>>,
+    ways: Vec<Way>,
+}
+
+/// A list in the file, in this order.
+#[derive(Debug, Deserialize)]
+struct Way {
+    /// The first version of Linux in which it was seen to be accepted.
+    since: String,
+    /// Entry or return, function, fields.
+    probe: String,
+    #[serde(default)]
+    filter: Option<String>,
 }
 
 static PROBES: LazyLock<Vec<Probe>> = LazyLock::new(|| {
@@ -94,7 +104,7 @@ impl Probe {
     ) -> Result<(&str, Option<&str>), String> {
         let mut refused = Vec::new();
         for way in &self.ways {
-            let mut words = way[1].splitn(3, ' ');
+            let mut words = way.probe.splitn(3, ' ');
             let [kind, function, fields] = [(); 3].map(|()| words.next().unwrap_or_default());
             let event = &self.event;
             // By the function tracer where the kernel can: it is cheaper. Many returns may be waited for at
@@ -114,11 +124,12 @@ impl Probe {
                 line(forms[0]).or_else(|_| line(forms[1]))
             });
             match placed {
-                Ok(()) => return Ok((function, way.get(2).map(String::as_str))),
+                Ok(()) => return Ok((function, way.filter.as_deref())),
                 Err(why) if matches!(why.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => {
-                    let why =
-                        format!("this kernel has no function {function} with these arguments");
-                    refused.push(why);
+                    refused.push(format!(
+                        "this kernel has no function {function} with these arguments, as Linux {} has",
+                        way.since
+                    ));
                 }
                 Err(why) => refused.push(format!("{function}: {why}")),
             }
@@ -159,9 +170,8 @@ mod tests {
         assert!(PROBES.len() > 15);
         for probe in PROBES.iter() {
             for it in &probe.ways {
-                let (version, way) = (&it[0], &it[1]);
-                assert!(it.len() <= 3, "{it:?}");
-                assert!(crate::Version::of(version).is_some(), "{version}");
+                let way = &it.probe;
+                assert!(crate::Version::of(&it.since).is_some(), "{it:?}");
                 let mut words = way.splitn(3, ' ');
                 let kind = words.next().unwrap();
                 assert!(["p", "r"].contains(&kind), "{way}");
@@ -238,5 +248,8 @@ mod tests {
             why.contains("rcu_barrier: Operation not permitted"),
             "{why}"
         );
+        let gone = |_: &str| Err(io::Error::from_raw_os_error(libc::ENOENT));
+        let why = barrier.place("g", &no_types(), gone).unwrap_err();
+        assert!(why.contains("as Linux 5.10 has"), "{why}");
     }
 }

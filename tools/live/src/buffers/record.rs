@@ -32,7 +32,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -74,8 +74,10 @@ pub struct Outcome {
     pub lines: u64,
     /// Bytes that were written.
     pub bytes: u64,
-    /// Events that were lost.
+    /// Events that were lost, or that a probe missed.
     pub lost: u64,
+    /// The folder of the buffer, if the kernel would not remove it: another process has a file of it open.
+    pub left: Option<PathBuf>,
     /// The length.
     pub length: Duration,
     /// How the command ended.
@@ -125,14 +127,16 @@ pub fn record(
     recording.heading(options, &probed)?;
     let begin = Instant::now();
     let status = recording.go(&instance, options, stop)?;
+    let (lost, length) = (instance.lost(), begin.elapsed());
     Ok(Outcome {
         events: there,
         missing,
         probed,
         lines: recording.lines,
         bytes: recording.bytes,
-        lost: instance.lost(),
-        length: begin.elapsed(),
+        lost,
+        left: instance.remove(),
+        length,
         status,
         unread: recording.unread,
     })

@@ -159,7 +159,7 @@ pub(super) fn stalls(machine: &Machine) -> Vec<Finding> {
                 format!("{config} in {}", machine.config_file()),
             ),
         };
-        let ms = text.parse::<u64>().ok()? * unit_ms;
+        let ms = text.parse::<u64>().ok()?.saturating_mul(*unit_ms);
         let rule = Rule::of(ABOUT, format!("{name} {text} ({from})"));
         let after = match ms < 1_000 {
             true => format!("{ms} ms"),

@@ -39,7 +39,7 @@ fn places(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
         0 => rule.fine("none may run there"),
         count => rule.note(
             format!("{count} of {} threads rcuog/N and rcuop/N may run there", offloaders.len()),
-            "for p in $(pgrep 'rcuo[gps]'); do taskset -pc CPUS $p; done, with the CPUs that are left for \
+            "for p in $(pgrep 'rcuo[bgps]'); do taskset -pc CPUS $p; done, with the CPUs that are left for \
              such work",
         ),
     })
@@ -49,9 +49,7 @@ fn places(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
 fn priority(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
     let value = machine.asked("rcutree.kthread_prio")?;
     let wanted: u32 = value.parse().ok()?;
-    let of_periods = tasks
-        .iter()
-        .find(|it| matches!(it.name.as_str(), "rcu_preempt" | "rcu_sched"))?;
+    let of_periods = Task::of_grace_periods(tasks)?;
     let rule = Rule::on_line("priority", format!("rcutree.kthread_prio={value}"));
     let Some(policy) = &of_periods.policy else {
         return Some(rule.cannot_tell(

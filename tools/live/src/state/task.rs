@@ -49,6 +49,11 @@ impl Task {
         self.name.split_once('/')?.1.parse().ok()
     }
 
+    /// The thread of grace periods: its name says whether readers are preemptible.
+    pub fn of_grace_periods(all: &[Task]) -> Option<&Task> {
+        all.iter().find(|it| role(&it.name) == Role::GracePeriods)
+    }
+
     /// The CPU whose callbacks it invokes.
     pub fn invokes(&self) -> Option<u32> {
         self.number().filter(|_| self.is_invoker())
@@ -67,20 +72,20 @@ impl Task {
     /// Its purpose, in words; `all` are RCU's other threads.
     pub fn serves(&self, all: &[Task]) -> String {
         let number = self.number();
-        match (self.kind(), number) {
-            ("rcu_preempt" | "rcu_sched", _) => "grace periods of all CPUs".to_owned(),
-            ("rcuog", Some(first)) => {
-                let leaders = all.iter().filter(|it| it.kind() == "rcuog");
+        match (role(&self.name), self.kind(), number) {
+            (Role::GracePeriods, ..) => "grace periods of all CPUs".to_owned(),
+            (Role::OffloadInvoker, _, Some(cpu)) => format!("callbacks of CPU {cpu}"),
+            (Role::OffloadGroup, _, Some(first)) => {
+                let leaders = all.iter().filter(|it| role(&it.name) == Role::OffloadGroup);
                 let next = leaders.filter_map(Task::number).filter(|&it| it > first);
                 let next = next.min().unwrap_or(u32::MAX);
                 let own = all.iter().filter_map(Task::invokes);
                 let own: Vec<u32> = own.filter(|it| (first..next).contains(it)).collect();
                 format!("grace periods for callbacks of CPUs {}", listed(&own))
             }
-            ("rcuop" | "rcuos", Some(cpu)) => format!("callbacks of CPU {cpu}"),
-            ("rcuc", Some(cpu)) => format!("RCU's soft interrupt of CPU {cpu}"),
-            ("rcub", Some(node)) => format!("priority of preempted readers, node {node}"),
-            ("rcu_exp_gp_kthread_worker" | "rcu_exp_par_gp_kthread_worker", _) => {
+            (_, "rcuc", Some(cpu)) => format!("RCU's soft interrupt of CPU {cpu}"),
+            (_, "rcub", Some(node)) => format!("priority of preempted readers, node {node}"),
+            (_, "rcu_exp_gp_kthread_worker" | "rcu_exp_par_gp_kthread_worker", _) => {
                 "expedited grace periods".to_owned()
             }
             _ if self.name.starts_with("rcu_tasks") => "grace periods of tasks".to_owned(),
@@ -123,6 +128,14 @@ mod tests {
         assert!(all[0].serves(&all).ends_with("CPUs 0,2"));
         assert!(all[1].serves(&all).ends_with("CPUs 5"));
         assert_eq!(all[4].invokes(), Some(5));
+        let old = ["rcu_bh", "rcuob/3", "rcu_sched", "rcuos/3", "rcuc/3"].map(task);
+        let served = old.each_ref().map(|it| it.serves(&old));
+        let (all_cpus, own) = ("grace periods of all CPUs", "callbacks of CPU 3");
+        assert_eq!(
+            served,
+            ["-", own, all_cpus, own, "RCU's soft interrupt of CPU 3"]
+        );
+        assert_eq!(Task::of_grace_periods(&old), Some(&old[2]));
         let stat = "15 (rcu) preempt) I 2 0 0 0 -1 2129984 0 0 0 0 31 4567 0 0 -2 0 1 0 8 0 0 \
          18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 3 1 0 0 0 0 0 0 0 0 0 0 0";
         assert_eq!(policy(stat).as_deref(), Some("fifo 3"));

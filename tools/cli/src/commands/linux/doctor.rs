@@ -31,11 +31,11 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
 /// Removes what is left of recorders that have ended.
 fn clean(json: bool) -> Result<u8, Error> {
     let tracing = quiescent_live::tracing(false).map_err(|why| why.of("doctor --clean"))?;
-    let cleaned = quiescent_live::clean(&tracing);
+    let cleaned = quiescent_live::clean(&tracing).map_err(|why| why.of("doctor --clean"))?;
     let parts = [
         ("removed", &cleaned.removed),
-        ("kept, its process lives", &cleaned.kept),
-        ("in use, and not removed", &cleaned.failed),
+        ("kept, its recorder lives", &cleaned.kept),
+        ("failed, it may be in use", &cleaned.failed),
     ];
     let mut report = Report::new("doctor", 0);
     let mut text = String::new();

@@ -94,6 +94,13 @@ fn text(options: &Record, outcome: &Outcome) -> String {
             outcome.lost, options.buffer
         );
     }
+    if let Some(left) = &outcome.left {
+        text += &format!(
+            "warning: {} is in use by another process, and left with its probes: `quiescent doctor --clean` \
+             removes both when that has ended\n",
+            left.display()
+        );
+    }
     if let Some(status) = outcome.status.filter(|it| !it.success()) {
         text += &format!("warning: the command ended with {status}\n");
     }
@@ -121,6 +128,8 @@ fn report(options: &Record, outcome: &Outcome, stopped: bool) -> Report {
     report.option("for_s", options.length.map(|it| it.as_secs_f64()));
     report.option("command", command.collect::<Vec<_>>());
     report.option("status", outcome.status.map(|it| it.to_string()));
+    let left = outcome.left.as_ref();
+    report.option("left", left.map(|it| it.display().to_string()));
     report.option("stopped", stopped);
     for (metric, unit, value) in [
         ("lines", "lines", outcome.lines as f64),

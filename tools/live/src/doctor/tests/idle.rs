@@ -95,6 +95,7 @@ fn stall_warnings_that_are_off_early_or_late() {
         ("60", FINE),
         ("61", NOTE),
         ("300", NOTE),
+        ("18446744073709551615", NOTE),
     ] {
         with("rcu_cpu_stall_timeout", seconds).is(about, severity, "is reported after");
     }
