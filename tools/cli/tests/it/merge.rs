@@ -269,11 +269,21 @@ fn rows_one_a_line() {
         run(&[&command[..], &["--json-lines"]].concat()),
         run(&[&["--json-lines"], &command[..]].concat()),
         merge(&files, &["--json-lines"]),
+        merge(&files, &["--json", "--json-lines"]),
     ] {
         let lines = text(&output.stdout);
         let rows: Result<Vec<Row>, _> = lines.lines().map(serde_json::from_str).collect();
         assert_eq!(rows.unwrap(), report.rows);
     }
+    let shard = [&command[..], &["--shard", "1/2", "--json-lines"]].concat();
+    nonsense(&[
+        (&shard, "cannot be used with '--json-lines'"),
+        (&["--json-lines", "sim", "--list"], "cannot be used with"),
+        (
+            &["completions", "bash", "--json-lines"],
+            "neither --json nor",
+        ),
+    ]);
     let tables = text(&merge(&files, &[]).stdout);
     assert!(tables.contains("jiffies_till_first_fqs=3"), "{tables}");
 }
