@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     if let Some(command) = arguments::metrics::asked(std::env::args_os().skip(1)) {
         return done(commands::metrics::run(&command));
     }
-    let (words, are_lines) = arguments::lines::replaced(std::env::args_os());
+    let (words, are_lines) = arguments::lines::completed(std::env::args_os());
     if are_lines {
         output::print_lines();
     }
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         // It quotes what was typed, or what a script has put there.
         Err(wrong) if wrong.use_stderr() => {
-            output::tell(wrong.render().to_string());
+            output::tell(arguments::lines::explained(&wrong, are_lines));
             return ExitCode::from(output::USAGE);
         }
         Err(asked) => asked.exit(),

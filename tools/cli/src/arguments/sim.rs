@@ -1,8 +1,8 @@
 //! The arguments of `sim`.
 
-use super::Force;
 use super::shard::Shard;
 use super::values::within;
+use super::{Force, lines};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Sim {
     ])]
     pub experiment: Option<PathBuf>,
     /// List the workloads with their parameters, and the settings of a machine
-    #[arg(long, conflicts_with_all = ["workload", "set", "sweep", "trace"])]
+    #[arg(long, conflicts_with_all = ["workload", "set", "sweep", "trace", lines::NAME])]
     pub list: bool,
     /// A setting of the machine or a parameter of the workload, such as `early_qs=init` (may be repeated)
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting())]
@@ -73,7 +73,9 @@ pub struct Sim {
     pub seconds: Option<u64>,
     /// Run every N-th variant of a sweep only, from the K-th on; `quiescent merge` joins what the parts print
     /// with --json
-    #[arg(long, value_name = "K/N", conflicts_with_all = ["list", "experiment", "trace", "recommend"])]
+    #[arg(long, value_name = "K/N", conflicts_with_all = [
+        "list", "experiment", "trace", "recommend", lines::NAME,
+    ])]
     pub shard: Option<Shard>,
     /// Write the run in the form of a kernel's trace; for one variant and one seed
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! The arguments of `whatif`.
 
+use super::lines;
 use super::shard::Shard;
 use super::trace::time;
 use super::{Force, page_path};
@@ -35,7 +36,7 @@ pub struct Whatif {
     pub files: Vec<PathBuf>,
     /// Replay every N-th of these files only, from the K-th on; `quiescent merge` joins what the parts print
     /// with --json
-    #[arg(long, value_name = "K/N")]
+    #[arg(long, value_name = "K/N", conflicts_with = lines::NAME)]
     pub shard: Option<Shard>,
     /// The change: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` shows them)
     #[arg(long, value_name = "KEY=VALUE", required = true)]

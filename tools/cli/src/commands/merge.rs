@@ -6,10 +6,10 @@
 
 #[cfg(target_os = "linux")]
 use super::linux::torture::machines;
-use super::shard::{Note, SHARD};
+use super::shard::{COUNTED, Note, SHARD};
 use super::sim::saved_rows;
 use super::whatif::FILES;
-use crate::arguments::shard::Merge;
+use crate::arguments::shard::{Merge, Shard};
 use crate::show::file::Permit;
 use crate::show::output::{self, DONE};
 use crate::show::paper::Paper;
@@ -20,6 +20,7 @@ use quiescent_report::{Error, Report};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::mem::take;
 use std::path::Path;
 
 /// The most bytes of all shards together. A thousand variants have a tenth of it.
@@ -42,10 +43,14 @@ pub fn run(options: &Merge) -> Result<u8, Error> {
     let mut parts = parts.collect::<Result<Vec<Part>, Error>>()?;
     check(&parts)?;
     parts.sort_by_key(|it| it.note.shard.number);
-    let code = parts.iter().fold(DONE, |code, it| code.max(it.note.code));
-    let (report, text) = match parts[0].report.command.as_str() {
+    let (report, text, code) = match parts[0].report.command.as_str() {
         #[cfg(target_os = "linux")]
-        machines::NAME => machines::merge(parts)?,
+        COUNTED => machines::merge(parts)?,
+        #[cfg(not(target_os = "linux"))]
+        COUNTED => {
+            let why = format!("shards of {COUNTED} are merged on Linux alone; merge them there");
+            return Err(Error::Usage(why));
+        }
         _ => in_turn(parts),
     };
     paper.put(&report, &text, options.json, false)?;
@@ -66,7 +71,12 @@ impl Part {
         let note = report.options.remove(SHARD);
         let note = note.ok_or_else(|| wrong(&"this is a report, and no shard of one"))?;
         let note: Note = serde_json::from_value(note).map_err(|why| wrong(&why))?;
-        match note.has(report.rows.len()) {
+        if report.options.get("stopped") != Some(&false.into()) {
+            let Shard { number, of } = note.shard;
+            let why = format!("{name}: shard {number}/{of} was stopped; run it again");
+            return Err(Error::Usage(why));
+        }
+        match note.is_of(&report) {
             true => Ok(Part { name, report, note }),
             false => Err(wrong(&"its shard and its rows do not belong together")),
         }
@@ -106,11 +116,6 @@ fn check(parts: &[Part]) -> Result<(), Error> {
             );
             return wrong(why + "; give those of one run");
         }
-        if part.report.options.get("stopped") != Some(&false.into()) {
-            return wrong(format!(
-                "{name}: shard {number}/{of} was stopped; run it again"
-            ));
-        }
         let mut twins = parts.iter().filter(|it| it.note.shard.number == number);
         if let (Some(one), Some(two)) = (twins.next(), twins.next()) {
             let names = format!("{} and {}", one.name, two.name);
@@ -128,23 +133,30 @@ fn check(parts: &[Part]) -> Result<(), Error> {
     }
 }
 
-/// The rows of all pieces, in the order of the batch, and as a table.
-fn in_turn(mut parts: Vec<Part>) -> (Report, String) {
-    let mut report = parts[0].report.clone();
-    report.rows.clear();
+/// The rows of all pieces, in the order of the batch, and as a table; the highest exit code.
+fn in_turn(mut parts: Vec<Part>) -> (Report, String, u8) {
+    let code = parts.iter().fold(DONE, |code, it| code.max(it.note.code));
+    let all = parts[0].note.all;
+    let taken = parts.iter_mut().map(|it| {
+        let files = it.report.options.get_mut(FILES);
+        let files = take(
+            files
+                .and_then(Value::as_array_mut)
+                .unwrap_or(&mut Vec::new()),
+        );
+        let (pieces, rows) = (take(&mut it.note.pieces), take(&mut it.report.rows));
+        (pieces.into_iter(), rows.into_iter(), files.into_iter())
+    });
+    let mut taken: Vec<_> = taken.collect();
+    let of = taken.len() as u64;
+    let mut report = parts.swap_remove(0).report;
     let (mut files, mut values) = (Vec::new(), Vec::new());
-    let of = parts.len() as u64;
-    for piece in 0..parts[0].note.all {
-        let part = &mut parts[(piece % of) as usize];
-        let own = part.note.pieces.remove(0);
-        report.rows.extend(part.report.rows.drain(..own.rows));
+    for piece in 0..all {
+        let (pieces, rows, names) = &mut taken[(piece % of) as usize];
+        let own = pieces.next().expect("its pieces have been counted");
+        report.rows.extend(rows.take(own.rows));
         values.push(own.values);
-        let list = part
-            .report
-            .options
-            .get_mut(FILES)
-            .and_then(Value::as_array_mut);
-        files.extend(list.and_then(|it| (!it.is_empty()).then(|| it.remove(0))));
+        files.extend(names.next());
     }
     if report.options.contains_key(FILES) {
         report.option(FILES, files);
@@ -163,5 +175,5 @@ fn in_turn(mut parts: Vec<Part>) -> (Report, String) {
         let figures = [it.median, it.min, it.max].map(short);
         table.row(words.into_iter().chain(figures));
     }
-    (report, table.within(output::columns()))
+    (report, table.within(output::columns()), code)
 }

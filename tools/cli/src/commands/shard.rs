@@ -9,6 +9,9 @@ use serde_json::Value;
 /// The option.
 pub const SHARD: &str = "shard";
 
+/// The command whose shards have counts in place of pieces.
+pub const COUNTED: &str = "torture --sim";
+
 /// A shard.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Note {
@@ -51,12 +54,13 @@ impl Note {
         report.option(SHARD, note);
     }
 
-    /// Does it belong to a report with so many rows?
-    pub fn has(&self, rows: usize) -> bool {
+    /// Does it belong to this report?
+    pub fn is_of(&self, report: &Report) -> bool {
+        let rows = report.rows.len();
         let own: u128 = self.pieces.iter().map(|it| it.rows as u128).sum();
         let Shard { number, of } = self.shard;
         let is_whole =
             || self.pieces.len() as u64 == self.shard.pieces(self.all) && own == rows as u128;
-        (1..=of).contains(&number) && (!self.counted.is_null() || is_whole())
+        (1..=of).contains(&number) && (report.command == COUNTED || is_whole())
     }
 }

@@ -85,6 +85,40 @@ fn shards_of_simulated_torture_are_one_run() {
     assert!(report.median("model", "all", "distinct_states").unwrap() > 0.0);
 }
 
+/// Shards of simulated torture as their files may be: no count is too large, and the seeds are what failed.
+#[test]
+#[cfg(target_os = "linux")]
+fn shards_of_machines_are_what_their_seeds_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = shards(folder.path(), &["torture", "--sim", "--seeds", "2"], 2, 0);
+    let change = |change: &dyn Fn(&mut Value)| {
+        for file in &files {
+            let mut report = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+            change(&mut report);
+            fs::write(file, report.to_string()).unwrap();
+        }
+        merge(&files, &["--json"])
+    };
+    let output = change(&|report| {
+        report["options"]["machines"] = u64::MAX.into();
+        report["options"]["shard"]["counted"]["counts"]["events"] = u64::MAX.into();
+    });
+    let report = Report::from_json(&text(&output.stdout)).unwrap();
+    let most = Some(1.84467e19); // rounded as every row
+    assert_eq!(report.median("model", "all", "machines"), most);
+    assert_eq!(report.median("model", "all", "events"), most);
+    let output = change(&|report| report["options"]["failing_seeds"] = vec![1].into());
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("1.json: no finding of its seeds"));
+    let case = quiescent_sim::torture::Case::of_seed(1).to_text();
+    let case: Value = serde_json::from_str(&case).unwrap();
+    let finding = serde_json::json!({
+        "case": case, "finding": { "kind": "stuck", "at": 5, "words": [] }, "runs_to_make_it_smaller": 7,
+    });
+    let output = change(&|report| report["options"]["finding"] = finding.clone());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
 /// Traces of the model, which are recordings like others; and one that is none.
 fn recordings(folder: &Path) -> Vec<String> {
     let recording = |name: &str, seed: &str| {
@@ -197,6 +231,20 @@ fn what_does_not_belong_together_is_not_merged() {
         &changed("short.json", "{\"rows\":", "{\"rows\":1"),
         "do not belong",
     );
+    let short = |name: &str, from: &str, to: &str| {
+        let before = fs::read_to_string(at("short.json")).unwrap();
+        assert!(before.contains(from), "{from}");
+        fs::write(at(name), before.replace(from, to)).unwrap();
+        [&files[1..], &[at(name)]].concat()
+    };
+    refused(
+        &short("counted.json", "\"counted\":null", "\"counted\":1"),
+        "do not belong",
+    );
+    refused(
+        &short("early.json", "\"stopped\":false", "\"stopped\":true"),
+        "3/3 was stopped",
+    );
     refused(
         &changed("number.json", "\"number\":3", "\"number\":2"),
         "are both shard 2/3",
@@ -229,11 +277,21 @@ fn rows_one_a_line() {
         run(&[&command[..], &["--json-lines"]].concat()),
         run(&[&["--json-lines"], &command[..]].concat()),
         merge(&files, &["--json-lines"]),
+        merge(&files, &["--json", "--json-lines"]),
     ] {
         let lines = text(&output.stdout);
         let rows: Result<Vec<Row>, _> = lines.lines().map(serde_json::from_str).collect();
         assert_eq!(rows.unwrap(), report.rows);
     }
+    let shard = [&command[..], &["--shard", "1/2", "--json-lines"]].concat();
+    nonsense(&[
+        (&shard, "cannot be used with '--json-lines'"),
+        (&["--json-lines", "sim", "--list"], "cannot be used with"),
+        (
+            &["completions", "bash", "--json-lines"],
+            "neither --json nor",
+        ),
+    ]);
     let tables = text(&merge(&files, &[]).stdout);
     assert!(tables.contains("jiffies_till_first_fqs=3"), "{tables}");
 }

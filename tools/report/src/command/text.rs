@@ -15,7 +15,7 @@ pub const TEXT_MOST: u64 = 1 << 20;
 /// ```
 /// let why = quiescent_report::read_text("/dev/zero").expect_err("endless").to_string();
 /// # #[cfg(unix)]
-/// assert_eq!(why, "it has more than 1048576 bytes, the most that is read of a text file");
+/// assert_eq!(why, "it has more than 1048576 bytes, and no more are read of it");
 /// ```
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     read_text_of(path, TEXT_MOST)
@@ -30,7 +30,7 @@ pub fn read_text_of(path: impl AsRef<Path>, most: u64) -> io::Result<String> {
     let file = File::open(path)?;
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        let why = format!("it has more than {most} bytes, the most that is read of a text file");
+        let why = format!("it has more than {most} bytes, and no more are read of it");
         return Err(io::Error::new(ErrorKind::InvalidData, why));
     }
     String::from_utf8(bytes)

@@ -87,7 +87,8 @@ impl Outcome {
     /// Adds what another one has done; the first finding stays.
     pub fn add(&mut self, other: Outcome) {
         for (name, count) in other.counts {
-            *self.counts.entry(name).or_default() += count;
+            let sum = self.counts.entry(name).or_default();
+            *sum = sum.saturating_add(count); // a shard's file may have any count
         }
         self.states.extend(other.states);
         self.points.extend(other.points);

@@ -3,6 +3,7 @@
 mod machines;
 
 use super::Page;
+use crate::arguments::lines;
 use clap::Args;
 use quiescent_torture::arguments::Arguments;
 pub use quiescent_torture::arguments::time;
@@ -14,7 +15,7 @@ pub struct Torture {
     #[arg(long, value_name = "NAME")]
     pub scenario: Vec<PathBuf>,
     /// List the scenarios and the parts that each stresses
-    #[arg(long, conflicts_with_all = ["scenario", "tap", "html"])]
+    #[arg(long, conflicts_with_all = ["scenario", "tap", "html", lines::NAME])]
     pub list: bool,
     #[command(flatten)]
     pub run: Arguments,

@@ -83,10 +83,20 @@ pub fn cell(row: &Row) -> String {
         true => short(say(row.median)),
         false => spread(say(row.median), say(from), say(to)),
     };
-    match row.median {
-        saved if saved <= -100.0 => of(&|it| 1.0 - it / 100.0, row.max, row.min) + "x as much",
-        saved if saved < 0.0 && row.max <= 0.0 => of(&|it| -it, row.max, row.min) + " % more",
-        _ => of(&|it| it, row.min, row.max),
+    if row.median >= 0.0 || row.median > -100.0 && row.max > 0.0 {
+        return of(&|it| it, row.min, row.max);
+    }
+    let times = |saved| 1.0 - saved / 100.0;
+    let (say, words) = change(times(row.median));
+    of(&|saved| say(times(saved)), row.max, row.min) + words
+}
+
+/// How a change to so many times is said: the figure of a ratio, and the words behind it.
+fn change(times: f64) -> (fn(f64) -> f64, &'static str) {
+    match times {
+        2.0.. => (|it| it, "x as much"),
+        1.0.. => (|it| 100.0 * (it - 1.0), " % more"),
+        _ => (|it| 100.0 * (1.0 - it), " % less"),
     }
 }
 
@@ -201,12 +211,10 @@ pub fn recommendation(report: &Report, variants: &[&Variant], width: usize) -> S
 
 /// How much more or less one is than the other.
 fn beside(it: &Row, other: &Row) -> String {
-    match 100.0 * (it.median / other.median - 1.0) {
-        0.0 => "the same".into(),
-        more if !more.is_finite() => figure(it),
-        more if more >= 100.0 => format!("{}x as much", short(1.0 + more / 100.0)),
-        more if more > 0.0 => format!("{} % more", short(more)),
-        less => format!("{} % less", short(-less)),
+    match it.median / other.median {
+        1.0 => "the same".into(),
+        times if !times.is_finite() => figure(it),
+        times => short(change(times).0(times)) + change(times).1,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The arguments of `torture --sim`.
 
+use crate::arguments::lines;
 use crate::arguments::shard::Shard;
 use crate::arguments::values::within;
 use clap::Args;
@@ -23,7 +24,7 @@ pub struct Machines {
     pub seeds: u64,
     /// Run every N-th of these machines only, from the K-th on; `quiescent merge` joins what the parts print
     /// with --json
-    #[arg(long, value_name = "K/N", requires = "sim", conflicts_with = "replay",
+    #[arg(long, value_name = "K/N", requires = "sim", conflicts_with_all = ["replay", lines::NAME],
           conflicts_with_all = OF_THREADS)]
     pub shard: Option<Shard>,
     /// Machines at the same time [default: this machine's processors]

@@ -7,7 +7,7 @@ use crate::arguments::linux::torture::Torture;
 use crate::arguments::shard::Shard;
 use crate::commands::code;
 use crate::commands::merge::Part;
-use crate::commands::shard::Note;
+use crate::commands::shard::{COUNTED, Note};
 use crate::commands::sim;
 use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;
@@ -22,9 +22,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-
-/// The command.
-pub const NAME: &str = "torture --sim";
 
 /// The largest number of runs to reduce a machine with a finding.
 const MOST_RUNS: u64 = 3000;
@@ -113,7 +110,7 @@ fn report(
     all: &Outcome,
     stopped: bool,
 ) -> Report {
-    let mut report = Report::new(NAME, first);
+    let mut report = Report::new(COUNTED, first);
     report.option("seeds", n);
     report.option("machines", done);
     report.option("failing_seeds", failing);
@@ -122,32 +119,42 @@ fn report(
     report
 }
 
-/// The report and the text of these shards.
-pub fn merge(parts: Vec<Part>) -> Result<(Report, String), Error> {
+/// The report, the text and the exit code of these shards.
+pub fn merge(parts: Vec<Part>) -> Result<(Report, String, u8), Error> {
     let first = parts[0].report.seed;
-    let (mut all, mut done, mut failing) = (Outcome::default(), 0, Vec::new());
+    let (mut all, mut done, mut failing) = (Outcome::default(), 0_u64, Vec::new());
     for Part { name, report, note } in &parts {
+        let wrong = |what| Error::Usage(format!("{name}: no {what}; run the shard again"));
         let options = &report.options;
         let seeds = options.get("failing_seeds").and_then(Value::as_array);
         let seeds = seeds.into_iter().flatten().filter_map(Value::as_u64);
         let finding = options.get("finding").unwrap_or(&Value::Null);
-        failing.extend(seeds.map(|seed| (seed.wrapping_sub(first), seed, finding)));
-        done += options.get("machines").and_then(Value::as_u64).unwrap_or(0);
-        let counted = Outcome::from_json(&note.counted);
-        let remedy = "no counts of machines; run the shard again";
-        all.add(counted.ok_or_else(|| Error::Usage(format!("{name}: {remedy}")))?);
+        let seeds: Vec<_> = seeds
+            .map(|seed| (seed.wrapping_sub(first), seed, finding))
+            .collect();
+        if !seeds.is_empty() && shrunk(finding).is_none() {
+            return Err(wrong("finding of its seeds that failed"));
+        }
+        failing.extend(seeds);
+        let machines = options.get("machines").and_then(Value::as_u64);
+        done = done.saturating_add(machines.unwrap_or(0));
+        all.add(Outcome::from_json(&note.counted).ok_or_else(|| wrong("counts of machines"))?);
     }
     failing.sort_by_key(|it| it.0);
-    let found = failing.first().and_then(|(_, _, it)| {
-        Some(Shrunk {
-            case: Case::from_text("finding", &it["case"].to_string()).ok()?,
-            finding: Finding::deserialize(&it["finding"]).ok()?,
-            runs: it["runs_to_make_it_smaller"].as_u64()?,
-        })
-    });
+    let found = failing.first().and_then(|it| shrunk(it.2));
     let seeds: Vec<u64> = failing.iter().map(|it| it.1).collect();
     let report = report((first, parts[0].note.all, done), &seeds, &all, false);
-    Ok(finished(report, &all, found.as_ref(), None))
+    let (report, text) = finished(report, &all, found.as_ref(), None);
+    Ok((report, text, if found.is_some() { FINDING } else { DONE }))
+}
+
+/// The finding of a shard's report, as [`as_json`] has written it.
+fn shrunk(it: &Value) -> Option<Shrunk> {
+    Some(Shrunk {
+        case: Case::from_text("finding", &it["case"].to_string()).ok()?,
+        finding: Finding::deserialize(&it["finding"]).ok()?,
+        runs: it["runs_to_make_it_smaller"].as_u64()?,
+    })
 }
 
 /// The report with its finding, and the text.
