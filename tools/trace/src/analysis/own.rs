@@ -9,7 +9,8 @@
 //! * a thread is woken twice and has not been switched to in between, so that it ran on a CPU that wrote
 //!   nothing meanwhile, and that CPU, which writes its switches, writes nothing before, or nothing after.
 //!
-//! A rate is the sum over CPUs of what a CPU wrote divided by the time that its part covers.
+//! A rate is the sum over CPUs of what a CPU wrote divided by the time that its part covers; by that of the
+//! trace if the part has no length, as that of one record at the end.
 
 use super::bounded::ByCpu;
 use super::per_second;
@@ -178,7 +179,8 @@ impl Own {
         let known: u64 = tally.on.iter().map(|it| u64::from(it.1)).sum();
         let mut rate = per_second(tally.n - known, self.window)?;
         for (cpu, n) in &tally.on {
-            rate += per_second(u64::from(*n), self.of(u32::from(*cpu)))?;
+            let (n, own) = (u64::from(*n), self.of(u32::from(*cpu)));
+            rate += per_second(n, own).or_else(|| per_second(n, self.window))?;
         }
         Some(rate)
     }
@@ -246,6 +248,8 @@ mod tests {
         assert_eq!((tally.n, own.rate(&tally)), (11, Some(5.0)));
         assert_eq!(own.common(), window(1_000_000_000, 2_000_000_000));
         assert_eq!(own.ns([0, 1].into_iter()), 5e9);
+        let cut = [(1, window(4_000_000_000, 4_000_000_000))].into();
+        assert_eq!(Own { window: whole, cut }.rate(&tally), Some(2.75));
         let cut = BTreeMap::new();
         assert_eq!(Own { window: whole, cut }.rate(&tally), Some(2.75));
         // CPUs beyond the bound share the whole time.
