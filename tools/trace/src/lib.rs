@@ -53,5 +53,5 @@ pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
 pub use measure::{Bounds, END_MARK, Figures, GracePeriod, START_MARK, Window};
 pub use record::{
     Arrival, Awaited, Edge, Options, Placed, Placements, Queued, Recorded, Recorder, Wait,
-    WaitFollow, recorded,
+    WaitFollow, is_outside, recorded,
 };

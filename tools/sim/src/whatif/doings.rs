@@ -419,13 +419,7 @@ fn busy(life: &mut Life, ns: u64) {
 
 /// None of the threads that the model has itself, and not the idle loop.
 fn is_outside(task: &str, pid: u32) -> bool {
-    let role = role(task);
-    pid != 0
-        && !is_models(task)
-        && !matches!(
-            role,
-            Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
-        )
+    !is_models(task) && quiescent_trace::is_outside(task, pid)
 }
 
 impl Doings {

@@ -222,7 +222,7 @@ impl Analysis {
     /// timeline could not be written.
     pub fn finish(mut self, summary: &Summary) -> Result<Findings, Error> {
         let (window, by) = self.window.bounds(summary)?;
-        let own = self.present.parts.own(window, &summary.started);
+        let own = self.present.parts.own(window, summary);
         let kind = self.kind;
         let about = About::new(
             summary,

@@ -4,15 +4,17 @@
 //! busy CPU begins later than that of another; one that stops when it is full ends earlier. A CPU that is
 //! idle writes nothing either, so silence alone is no loss. A part is shorter than the trace if
 //!
-//! * the kernel says that the buffer started later, or a trace.dat that events were lost before the first;
+//! * a trace.dat says that events were lost before the first;
+//! * a mark of the kernel says that they may have been, and the first is a task's, which ran before;
 //! * a thread is woken twice and has not been switched to in between, so that it ran on a CPU that wrote
 //!   nothing meanwhile, and that CPU, which writes its switches, writes nothing before, or nothing after.
 //!
-//! A rate is the sum over CPUs of what a CPU wrote divided by the time that its part covers.
+//! A rate is the sum over CPUs of what a CPU wrote divided by the time that its part covers; by that of the
+//! trace if the part has no length, as that of one record at the end.
 
 use super::bounded::ByCpu;
 use super::per_second;
-use crate::{CpuSet, Record, Window};
+use crate::{CpuSet, Record, Summary, Window};
 use std::collections::BTreeMap;
 
 /// Threads whose last wake-up is remembered: places by the lowest bits of their ids.
@@ -40,6 +42,8 @@ pub(super) struct Parts {
 #[derive(Debug, Default)]
 struct Part {
     first: Option<u64>,
+    /// The first event is a task's.
+    busy: bool,
     last: u64,
     /// It writes switches.
     switches: bool,
@@ -52,18 +56,19 @@ impl Parts {
     #[inline(always)]
     pub(super) fn note(&mut self, record: &Record<'_>) {
         if self.writer != Some(record.cpu) {
-            self.changes(record.cpu, record.time_ns);
+            self.changes(record.cpu, record.pid, record.time_ns);
         }
         self.time = record.time_ns;
     }
 
     /// Another CPU writes than before.
     #[inline(never)]
-    fn changes(&mut self, writer: u32, time: u64) {
+    fn changes(&mut self, writer: u32, pid: u32, time: u64) {
         self.settle();
         self.writer = Some(writer);
         if self.cpus.get(writer).is_none_or(|it| it.first.is_none()) {
-            self.cpus.row(writer).first = Some(time);
+            let part = self.cpus.row(writer);
+            (part.first, part.busy) = (Some(time), pid != 0);
             self.writers.insert(writer);
         }
     }
@@ -110,15 +115,15 @@ impl Parts {
         }
     }
 
-    /// The own time of each CPU in this window; `started` are those whose buffer is said to have started
-    /// later.
-    pub(super) fn own(&mut self, window: Window, started: &CpuSet) -> Own {
+    /// The own time of each CPU in this window of the trace.
+    pub(super) fn own(&mut self, window: Window, summary: &Summary) -> Own {
         self.settle();
         let mut cut = BTreeMap::new();
         for (cpu, part) in self.cpus.iter() {
             let Some(first) = part.first else { continue };
             let mut own = window;
-            if part.late && part.switches || started.contains(cpu) {
+            let said = summary.started.contains(cpu) || part.busy && summary.marked.contains(cpu);
+            if said || part.late && part.switches {
                 own.start_ns = own.start_ns.max(first);
             }
             if part.missed > part.last && part.switches {
@@ -174,7 +179,8 @@ impl Own {
         let known: u64 = tally.on.iter().map(|it| u64::from(it.1)).sum();
         let mut rate = per_second(tally.n - known, self.window)?;
         for (cpu, n) in &tally.on {
-            rate += per_second(u64::from(*n), self.of(u32::from(*cpu)))?;
+            let (n, own) = (u64::from(*n), self.of(u32::from(*cpu)));
+            rate += per_second(n, own).or_else(|| per_second(n, self.window))?;
         }
         Some(rate)
     }
@@ -242,6 +248,8 @@ mod tests {
         assert_eq!((tally.n, own.rate(&tally)), (11, Some(5.0)));
         assert_eq!(own.common(), window(1_000_000_000, 2_000_000_000));
         assert_eq!(own.ns([0, 1].into_iter()), 5e9);
+        let cut = [(1, window(4_000_000_000, 4_000_000_000))].into();
+        assert_eq!(Own { window: whole, cut }.rate(&tally), Some(2.75));
         let cut = BTreeMap::new();
         assert_eq!(Own { window: whole, cut }.rate(&tally), Some(2.75));
         // CPUs beyond the bound share the whole time.

@@ -37,6 +37,7 @@ pub(crate) struct Summary {
     offloaded: CpuSet,
     /// There are such events.
     wakeup: bool,
+    switch: bool,
     states: bool,
 }
 
@@ -97,7 +98,7 @@ impl Part for Summary {
                 self.cpus.row(cpu).writes = true;
             }
             Event::Switch { next, next_pid, .. } => {
-                self.states = true;
+                self.switch = true;
                 let cpu = self.cpus.row(record.cpu);
                 match next_pid {
                     0 if cpu.writes => {}
@@ -259,10 +260,11 @@ impl Summary {
     }
 
     fn rates(&self, of: &Wakes, own: &Own) -> [Figure; 3] {
-        let ended = own.rate(&of.ended).filter(|_| self.states);
+        // Without either, nothing says that a thread ended a period.
+        let known = self.switch || self.states && self.wakeup;
+        let ended = own.rate(&of.ended).filter(|_| known);
         // Of a time that not all CPUs cover nothing is known of all of them.
-        let ended_all =
-            per_second(of.ended_all, own.window).filter(|_| self.states && own.is_whole());
+        let ended_all = per_second(of.ended_all, own.window).filter(|_| known && own.is_whole());
         [
             ("per s", "wakeups_per_s", "1/s", own.rate(self.n(of))),
             ("end idle/s", "idle_ended_per_s", "1/s", ended),

@@ -304,11 +304,16 @@ fn by_kind(
 }
 
 /// Where data compressed by zlib starts: at once, or behind the first lines of atrace (`-z`). The second byte
-/// is none that a text has there.
+/// is none that a text has there, but for `^`: what follows must be no text.
 fn zlib_at(start: &[u8]) -> Option<usize> {
     let line = b"TRACE:\n";
     let at = memchr::memmem::find(start, line).map_or(0, |at| at + line.len());
-    matches!(start.get(at..at + 2)?, [0x78, 0x01 | 0x9c | 0xda]).then_some(at)
+    let is_no_text = || std::str::from_utf8(&start[at..]).is_err_and(|e| e.error_len().is_some());
+    match start.get(at..at + 2)? {
+        [0x78, 0x01 | 0x9c | 0xda] => Some(at),
+        [0x78, b'^'] if is_no_text() => Some(at),
+        _ => None,
+    }
 }
 
 /// Text of two bytes a letter: every second one is zero, and no other.

@@ -122,3 +122,12 @@ fn the_kind_is_known_by_what_is_in_the_file() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_text_that_begins_as_zlib_does_is_text() {
+    let text = "x^é-41 [001] d..2. 100.0: cpu_idle: state=1 cpu_id=1\n";
+    for cut in 1..text.len() {
+        assert_eq!(zlib_at(&text.as_bytes()[..cut]), None, "{cut}");
+    }
+    assert_eq!(zlib_at(b"x^\xcb\xc8\xe4\x02"), Some(0));
+}

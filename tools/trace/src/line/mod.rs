@@ -159,8 +159,10 @@ pub(crate) enum Line<'a> {
     NotApplied(&'a str),
     /// `# tracer: nop`, the first line of the tracefs file.
     Begins,
-    /// `##### CPU 3 buffer started ####`: what the CPU wrote before was lost.
+    /// What the CPU wrote before was lost.
     Started(u32),
+    /// `##### CPU 3 buffer started ####`: once any buffer has lost events, a mark before the first of each CPU.
+    Marked(u32),
     /// ` => function`: it belongs to the stack before it.
     Frame,
     /// A header line or a blank one: nothing in it is needed.

@@ -34,7 +34,7 @@ fn header(line: &str) -> Line<'_> {
     }
     let started = line.strip_prefix("##### CPU ");
     if let Some(cpu) = started.and_then(|it| it.split_once(" buffer started")?.0.parse().ok()) {
-        return Line::Started(cpu);
+        return Line::Marked(cpu);
     }
     let Some(rest) = line.split("entries-in-buffer/entries-written:").nth(1) else {
         return Line::Nothing;

@@ -64,6 +64,8 @@ pub struct Summary {
     pub headers_at: (Option<u64>, Option<u64>),
     /// CPUs whose buffer is said to have lost what was written before their first record.
     pub started: CpuSet,
+    /// CPUs whose buffer may have: any buffer has lost events.
+    pub marked: CpuSet,
     /// Time of the first record.
     pub first_ns: Option<u64>,
     /// Time of the last record.
@@ -227,6 +229,7 @@ impl Summary {
             self.note_header_at(self.lines + line);
         }
         met.started.iter().for_each(|cpu| self.started.insert(cpu));
+        met.marked.iter().for_each(|cpu| self.marked.insert(cpu));
         self.lines += met.lines;
         self.cpus_stated = met.cpus_stated.or(self.cpus_stated);
         self.lost = self.lost.saturating_add(met.lost);
@@ -274,7 +277,8 @@ impl Summary {
             Line::NotApplied(option) => self.is_not_applied(option.to_owned()),
             Line::Begins => self.note_header_at(self.lines),
             Line::Started(cpu) if cpu < CPUS_MOST => self.started.insert(cpu),
-            Line::Started(_) | Line::Buffer { .. } => {}
+            Line::Marked(cpu) if cpu < CPUS_MOST => self.marked.insert(cpu),
+            Line::Started(_) | Line::Marked(_) | Line::Buffer { .. } => {}
             Line::Record(_) | Line::Frame | Line::Nothing => {}
         }
     }

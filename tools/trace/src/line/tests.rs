@@ -167,7 +167,7 @@ fn headers_say_how_many_events_were_lost() {
     assert_eq!(parse("cpus=2"), Ok(Line::Cpus(2)));
     assert_eq!(
         parse("##### CPU 3 buffer started ####"),
-        Ok(Line::Started(3))
+        Ok(Line::Marked(3))
     );
 }
 

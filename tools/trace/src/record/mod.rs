@@ -10,4 +10,4 @@ pub(crate) mod waits;
 pub use arrival::{Arrival, Queued};
 pub use placement::{Placed, Placements};
 pub use recorded::{Options, Recorded, Recorder, recorded};
-pub use waits::{Awaited, Edge, Wait, WaitFollow};
+pub use waits::{Awaited, Edge, Wait, WaitFollow, is_outside};

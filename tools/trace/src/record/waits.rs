@@ -323,8 +323,8 @@ impl<T> WaitFollow<T> {
     }
 }
 
-/// None of RCU's own threads, and not the idle loop.
-fn is_outside(task: &str, pid: u32) -> bool {
+/// None of RCU's threads that run grace periods and callbacks, and not the idle loop.
+pub fn is_outside(task: &str, pid: u32) -> bool {
     let of_rcu = matches!(
         role(task),
         Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker

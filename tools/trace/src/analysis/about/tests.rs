@@ -141,7 +141,7 @@ pub(crate) fn nothing() -> About {
         end_ns: 0,
     };
     let (summary, mut present) = (Summary::default(), Present::default());
-    let own = present.parts.own(window, &summary.started);
+    let own = present.parts.own(window, &summary);
     About::new(
         &summary,
         Faults::default(),

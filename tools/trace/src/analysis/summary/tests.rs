@@ -75,6 +75,7 @@ fn a_wakeup_ends_an_idle_period_of_its_cpu_and_perhaps_of_all() {
 #[test]
 fn interrupts_that_wake_no_thread_are_what_offloading_could_save() {
     let offloaded = format!("1 0: {}", wakeup("rcuop/1", 20, 1));
+    let last = format!("0 0: {}", wakeup("b", 7, 0));
     let mut lines = vec![
         "0 0: cpu_idle: state=1 cpu_id=0",
         "1 0: cpu_idle: state=1 cpu_id=1",
@@ -83,7 +84,7 @@ fn interrupts_that_wake_no_thread_are_what_offloading_could_save() {
         "1 0: cpu_idle: state=4294967295 cpu_id=1",
         "1 0: cpu_idle: state=1 cpu_id=1",
         "0 0: cpu_idle: state=1 cpu_id=0",
-        "0 0: softirq_exit: vec=1",
+        &last,
     ];
     let found = summary(&lines);
     assert_eq!(
@@ -123,6 +124,10 @@ fn without_wakeups_their_requests_and_switches_stand_for_them() {
     assert_eq!(figures(&found, "bound offloading"), [None; 3]);
     let found = summary(&[waking, "1 7: softirq_exit: vec=1"]);
     assert_eq!(figures(&found, "rcuop/N"), [Some(1.0), None, None]);
+    let [idle, exit] = [1, u32::MAX].map(|state| format!("0 0: cpu_idle: state={state} cpu_id=0"));
+    let found = summary(&[&idle, waking, &exit, &idle, "1 7: softirq_exit: vec=1"]);
+    assert_eq!(figures(&found, "rcuop/N"), [Some(1.0), None, None]);
+    assert_eq!(figures(&found, "bound offloading"), [None; 3]);
 }
 
 #[test]
