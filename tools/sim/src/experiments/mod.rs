@@ -79,8 +79,8 @@ impl Basis {
         matches!(self, Basis::Predicted | Basis::Assumed | Basis::InSample)
     }
 
-    /// The verdict of a figure, from that of its bound: none for what was given, or counts elsewhere. What was
-    /// fitted is never met, and missed if it is off all the same.
+    /// The verdict of a figure, from that of its bound: none for what was given, or counts elsewhere. What
+    /// was fitted is never met, and missed if it is off all the same.
     pub const fn verdict(self, of_bound: Verdict) -> Verdict {
         match self {
             Basis::Input | Basis::ByAssumption | Basis::Derived => Verdict::None,
