@@ -149,3 +149,18 @@ fn with_more_input_rcus_threads_move_on_as_the_other_threads_do() {
     let behind = trace.recorded.window.end_ns + doings::period(&trace.recorded);
     assert!(longer.iter().flat_map(|it| &it.1).any(|it| it.0 > behind));
 }
+
+#[test]
+fn none_is_offloaded_in_either_order() {
+    for [was, set] in [
+        ["rcu_nocbs=none", "nohz_full=1"],
+        ["nohz_full=1", "rcu_nocbs=none"],
+    ] {
+        let answer = asked(&[was], &[set]).unwrap().unwrap();
+        assert!(answer.machines[1].none_offloaded, "{was} {set}");
+    }
+    let answer = asked(&["rcu_nocbs=none"], &["rcu=offload"])
+        .unwrap()
+        .unwrap();
+    assert!(!answer.machines[1].none_offloaded);
+}
