@@ -5,7 +5,7 @@
 use super::Reproduced;
 use quiescent_report::OURS;
 use quiescent_report::text::number::short;
-use quiescent_sim::experiments::Source;
+use quiescent_sim::experiments::{Comparison, Source};
 
 /// A cost that is compared with that of peers.
 struct Cost {
@@ -111,15 +111,15 @@ fn kernel(found: &Reproduced) -> Option<String> {
 fn model(found: &Reproduced) -> Vec<String> {
     let of = |source| {
         let all = found.modelled.comparisons();
-        let judged = all.filter(move |it| it.source == source && it.basis.is_judged());
-        let judged: Vec<bool> = judged.map(|it| it.holds() == Some(true)).collect();
+        let judged = all.filter(|it| it.source == source);
+        let judged: Vec<bool> = judged.filter_map(Comparison::holds).collect();
         (judged.iter().filter(|it| **it).count(), judged.len())
     };
     let sentences = [
         (Source::Unseen, "figures of kernels that it has not seen"),
         (
             Source::Published,
-            "published figures, without those that were fitted or given",
+            "published figures, without given ones and fits that come out",
         ),
     ];
     let said = sentences.map(|(source, which)| (of(source), which));

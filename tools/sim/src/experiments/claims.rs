@@ -162,11 +162,8 @@ impl Shown {
 
     /// The verdict; none if nothing is said of it.
     pub fn verdict(&self) -> Verdict {
-        match &self.claim {
-            Some(claim) if self.basis.is_judged() => claim.verdict(self.model),
-            Some(_) if self.basis == Basis::Fitted => Verdict::Fitted,
-            _ => Verdict::None,
-        }
+        let of_bound = self.claim.as_ref().map(|it| it.verdict(self.model));
+        of_bound.map_or(Verdict::None, |it| self.basis.verdict(it))
     }
 
     /// Is what is said of it true? None if nothing is.

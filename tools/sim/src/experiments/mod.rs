@@ -74,9 +74,19 @@ impl Basis {
         }
     }
 
-    /// Has a figure on this basis a verdict?
+    /// Can a figure on this basis be met?
     pub const fn is_judged(self) -> bool {
         matches!(self, Basis::Predicted | Basis::Assumed | Basis::InSample)
+    }
+
+    /// The verdict of a figure, from that of its bound: none for what was given, or counts elsewhere. What
+    /// was fitted is never met, and missed if it is off all the same.
+    pub const fn verdict(self, of_bound: Verdict) -> Verdict {
+        match self {
+            Basis::Input | Basis::ByAssumption | Basis::Derived => Verdict::None,
+            Basis::Fitted if matches!(of_bound.holds(), Some(true)) => Verdict::Fitted,
+            _ => of_bound,
+        }
     }
 }
 
@@ -117,15 +127,10 @@ impl Comparison {
         (self.ratio() - 1.0).abs() <= self.allowed
     }
 
-    /// The verdict: none for what was given, or counts elsewhere. What was fitted and is off all the same is
-    /// missed.
+    /// The verdict.
     pub fn verdict(&self) -> Verdict {
-        match self.basis {
-            Basis::Input | Basis::ByAssumption | Basis::Derived => Verdict::None,
-            _ if !self.is_near() => Verdict::Missed,
-            Basis::Fitted => Verdict::Fitted,
-            Basis::Predicted | Basis::Assumed | Basis::InSample => Verdict::Met,
-        }
+        let of_bound = [Verdict::Missed, Verdict::Met][usize::from(self.is_near())];
+        self.basis.verdict(of_bound)
     }
 
     /// Is that met? None for a fitted figure that comes out: a parameter was set so.

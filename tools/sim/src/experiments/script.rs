@@ -147,6 +147,15 @@ impl Entry {
         own.chain(self.note.iter().flat_map(placed))
     }
 
+    /// What a claim's figure has to keep.
+    fn bound(&self, value: impl Fn(&Spanned<Expression>) -> f64) -> Option<Bound> {
+        match [&self.at_least, &self.at_most].map(|it| it.as_ref().map(&value)) {
+            [Some(least), Some(most)] => Some(Bound::Between(least, most)),
+            [Some(least), None] => Some(Bound::AtLeast(least)),
+            [None, most] => most.map(Bound::AtMost),
+        }
+    }
+
     /// What does not go together.
     fn wrong(&self) -> Option<&'static str> {
         let bound = self.at_least.is_some() || self.at_most.is_some();
@@ -496,13 +505,7 @@ impl Script {
             }
             if let (Some((name, unit)), Some(is)) = (&entry.what, &entry.is) {
                 let (named, is) = ((kept(name), kept(unit)), value(is));
-                let ends = [&entry.at_least, &entry.at_most].map(|it| it.as_ref().map(value));
-                let bound = match ends {
-                    [Some(least), Some(most)] => Some(Bound::Between(least, most)),
-                    [Some(least), None] => Some(Bound::AtLeast(least)),
-                    [None, most] => most.map(Bound::AtMost),
-                };
-                match (&entry.real, bound, &entry.says) {
+                match (&entry.real, entry.bound(value), &entry.says) {
                     (Some(real), ..) => outcome.comparisons.push(compare(named, value(real), is)),
                     (_, Some(bound), Some(says)) => {
                         let claim = Claim {

@@ -210,8 +210,11 @@ fn machine(chance: &mut Chance, most_cpus: u64) -> Options {
         fanout: 2 + chance.below(3) as u32,
         gp_cpu: chance.below(u64::from(cpus)) as u32,
         stepwise: one_of(chance, 2),
-        // The second number: an option that was drawn before it is gone, and the cases stay as they were.
-        seed: [chance.next(), chance.next()][1],
+        seed: {
+            // Drawn for an option that is gone, so that the cases stay as they were.
+            chance.next();
+            chance.next()
+        },
         ..Options::kernel_6_12(cpus, hz)
     };
     // Of its own seed, so that these options have left the cases as they were before. A machine has up to a

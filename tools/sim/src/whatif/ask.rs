@@ -171,9 +171,14 @@ pub fn ask(
     let was = assignments("--as", &request.was)?;
     let set = assignments("--set", &request.set)?;
     let (base, given) = trace.with(request.seed, &was)?;
+    // That none is offloaded holds for CPUs, too, that only the change has in `nohz_full`.
+    let nocbs = |it: &&(&str, &str)| settings::find(it.0).is_some_and(|it| it.key == "rcu_nocbs");
+    let none = was.iter().rfind(nocbs).is_some_and(|it| it.1 == "none");
     let change = |machine: &Options| {
         let mut changed = machine.clone();
+        changed.none_offloaded |= none;
         settings::apply(&mut changed, &set).map_err(usage)?;
+        changed.none_offloaded &= !changed.nohz_full.is_empty();
         Ok::<Options, Error>(changed)
     };
     let changed = change(&base)?;

@@ -264,7 +264,7 @@ pub(super) fn uninterrupted(recorded: &Recorded, doings: &Doings, feed: Feed) ->
 pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Feed) -> FedMachine {
     let Feed { times, fed, .. } = feed;
     let mut machine = Machine::new(options);
-    place(&mut machine, recorded, Some(&doings.driver), times);
+    place(&mut machine, recorded, Some(&doings.driver), fed);
     let calls = recorded.arrivals.iter().map(|it| {
         let func = machine.func(&it.func);
         (func, it.may_be_lazy(), !it.irqs_off)

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `jiffies_till_first_fqs`, `…next_fqs` | the jiffies that the thread waits | `classic-d-nocb-j8…`: 8, 8 |
 //! | `early_qs` | the thread reports a CPU itself between start and first wait | `…-early`: init |
-//! | `smp` | ticks of two CPUs in one jiffy: at once, or one after the other | `classic-b-nocb…`: serial |
+//! | `smp` | how many ticks of a jiffy are at once (below) | `classic-b-nocb…`: less than 1/20, serial |
 //! | `clock_early_ppm` | which of two CPUs begins a tick (`early`), where they execute one at a time | |
 //! | `rcu_normal_wake_from_gp` | waits with or without a callback of their own | `s-sync-classic-8`: 0 |
 //! | `idle_loop` | ticks of CPUs whose task has just gone to sleep (`retained`) | `b-nocb…`: retain |

@@ -393,6 +393,15 @@ fn a_bound_that_is_kept_by_far_is_met_in_part_unless_it_stands_for_words() {
         claim: Some(claim(Bound::AtLeast(2.5), false, None)),
     };
     assert_eq!(given.verdict(), Verdict::None);
+    for (model, verdict) in [(3.0, Verdict::Fitted), (2.0, Verdict::Missed)] {
+        let basis = Basis::Fitted;
+        let fitted = Shown {
+            model,
+            basis,
+            ..given.clone()
+        };
+        assert_eq!(fitted.verdict(), verdict, "{model}");
+    }
 }
 
 #[test]

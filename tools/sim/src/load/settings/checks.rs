@@ -205,20 +205,27 @@ pub fn warnings(options: &Options) -> Vec<String> {
             "power={name} is a FITTED profile: the watts of what it was fitted to are no prediction"
         ));
     }
-    let mut warn = |text: &str| said.push(text.to_owned());
-    if options.clock_early_ppm != 0 && options.smp == Smp::Parallel {
-        warn(
-            "clock_early_ppm does nothing with smp=parallel: CPUs take their ticks at the same time",
-        );
-    }
-    if options.costs.ipi != default.costs.ipi && options.smp == Smp::Serial {
-        warn(
-            "cost.ipi_ns does nothing with smp=serial: an interrupt is taken when the executing CPU halts",
-        );
-    }
-    let locks = |it: &Options| (it.costs.lock, it.costs.line);
-    if locks(options) != locks(&default) && options.smp == Smp::Serial {
-        warn("cost.lock_ns and cost.line_ns do nothing with smp=serial: its CPUs run in turn");
-    }
+    said.extend(of_smp(options, &default).map(str::to_owned));
     said
+}
+
+/// Those of settings that depend on whether CPUs execute at the same time.
+fn of_smp(options: &Options, default: &Options) -> impl Iterator<Item = &'static str> {
+    let serial = options.smp == Smp::Serial;
+    let locks = |it: &Options| (it.costs.lock, it.costs.line);
+    let all = [
+        (
+            !serial && options.clock_early_ppm != 0,
+            "clock_early_ppm does nothing with smp=parallel: CPUs take their ticks at the same time",
+        ),
+        (
+            serial && options.costs.ipi != default.costs.ipi,
+            "cost.ipi_ns does nothing with smp=serial: an interrupt is taken when the executing CPU halts",
+        ),
+        (
+            serial && locks(options) != locks(default),
+            "cost.lock_ns and cost.line_ns do nothing with smp=serial: its CPUs run in turn",
+        ),
+    ];
+    all.into_iter().filter(|it| it.0).map(|it| it.1)
 }

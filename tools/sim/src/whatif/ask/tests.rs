@@ -1,5 +1,5 @@
 use super::*;
-use crate::whatif::{BAD_FIT, read, report, text};
+use crate::whatif::{BAD_FIT, doings, feed, read, report, text};
 
 fn trace() -> Trace {
     let path = concat!(
@@ -132,4 +132,35 @@ fn a_barrier_is_fed_or_it_is_said_what_is_missing() {
         assert_eq!(answer.about().contains("1 calls of rcu_barrier"), seen);
         assert_eq!(answer.doubts.iter().any(|it| it.contains(missing)), !seen);
     }
+}
+
+#[test]
+fn with_more_input_rcus_threads_move_on_as_the_other_threads_do() {
+    let mut trace = trace();
+    let start = trace.recorded.window.start_ns;
+    trace.doings.driver = vec![(start + 1_000_000, 0), (start + 2_000_000, 1)];
+    let places = |feed| {
+        let fed = feed::machine(&trace.recorded, &trace.doings, trace.options(), feed);
+        let tasks = fed.machine.tasks.into_iter();
+        tasks.map(|it| (it.name, it.places)).collect::<Vec<_>>()
+    };
+    let longer = places(Feed::of(1).longer(2.0));
+    assert_eq!(longer, places(Feed::of(3)));
+    let behind = trace.recorded.window.end_ns + doings::period(&trace.recorded);
+    assert!(longer.iter().flat_map(|it| &it.1).any(|it| it.0 > behind));
+}
+
+#[test]
+fn none_is_offloaded_in_either_order() {
+    for [was, set] in [
+        ["rcu_nocbs=none", "nohz_full=1"],
+        ["nohz_full=1", "rcu_nocbs=none"],
+    ] {
+        let answer = asked(&[was], &[set]).unwrap().unwrap();
+        assert!(answer.machines[1].none_offloaded, "{was} {set}");
+    }
+    let answer = asked(&["rcu_nocbs=none"], &["rcu=offload"])
+        .unwrap()
+        .unwrap();
+    assert!(!answer.machines[1].none_offloaded);
 }

@@ -4,8 +4,7 @@
 //! the later one begins (`smp`). A clock that was set again within a jiffy, for a timer of the CPU's own, had
 //! less time to be wrong than the other one. So of ticks of two CPUs one of which has set its clock again,
 //! that CPU begins half of the time where the frequency is right, nearly always where clocks go off early,
-//! and seldom where they go off late. In recordings of one kernel's image the share is the same: 0.94 and
-//! 0.98 with 6.12.95, 0.3 to 0.4 with 6.12.117 and 7.0.13.
+//! and seldom where they go off late. Recordings of one kernel's image have the same share.
 
 use std::collections::BTreeSet;
 
