@@ -161,7 +161,7 @@ pub(crate) enum Line<'a> {
     Begins,
     /// What the CPU wrote before was lost.
     Started(u32),
-    /// `##### CPU 3 buffer started ####`: once any buffer has lost events, a mark before the first of each CPU.
+    /// `##### CPU 3 buffer started ####`: before the first event of each CPU once any buffer has lost some.
     Marked(u32),
     /// ` => function`: it belongs to the stack before it.
     Frame,
