@@ -171,3 +171,25 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::options::Options;
+
+    #[test]
+    fn the_handlers_of_a_tick_begin_after_the_last_clock_but_one() {
+        let mut machine = Machine::new(Options {
+            smp: Smp::Serial,
+            ..Options::kernel_6_12(4, 250)
+        });
+        for (cpu, late) in [(0, 30), (1, 10), (2, 40), (3, 20)] {
+            machine.cores[cpu].late_ps = late;
+        }
+        machine.executing = None;
+        machine.go_off(&BTreeSet::from([0, 1, 2, 3]));
+        assert_eq!(machine.last, 0, "clocks in the order 1, 3, 0, 2");
+        machine.go_off(&BTreeSet::from([1, 3]));
+        assert_eq!(machine.last, 1, "of two: the earlier one");
+    }
+}
