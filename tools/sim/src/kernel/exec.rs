@@ -8,6 +8,7 @@
 use quiescent_kernel::CpuId;
 use quiescent_kernel::tick::{At, Interrupted};
 
+use crate::input::options::Smp;
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
 use crate::kernel::state::{Act, Machine};
@@ -55,7 +56,9 @@ impl Machine {
 
     fn act(&mut self, cpu: CpuId) -> Act {
         let from_user = self.leave_user(cpu);
-        self.wheel.executes(cpu, self.jiffy_now());
+        if self.options.smp == Smp::Serial {
+            self.wheel.executes(cpu, self.jiffy_now());
+        }
         let core = &mut self.cores[cpu as usize];
         let place = NotePlace {
             at: self.now,
@@ -169,7 +172,9 @@ impl Machine {
                 self.now
             )
         });
-        self.wheel.counts(cpu, self.jiffy_now());
+        if self.options.smp == Smp::Serial {
+            self.wheel.counts(cpu, self.jiffy_now());
+        }
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;

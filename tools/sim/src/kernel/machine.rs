@@ -287,9 +287,7 @@ impl Machine {
         for &cpu in &due {
             self.cores[cpu as usize].tick = true;
         }
-        let for_all = rung.into_iter().filter(|it| it.1 == For::All);
-        let rung = for_all.map(|it| it.0);
-        for cpu in rung {
+        for (cpu, _) in rung.into_iter().filter(|it| it.1 == For::All) {
             self.cores[cpu as usize].rung = true;
         }
         self.go_off(&due);

@@ -125,6 +125,9 @@ impl Machine {
 
     /// Clocks of these CPUs go off at the same instant. Which one takes its interrupt first?
     pub(crate) fn go_off(&mut self, due: &BTreeSet<CpuId>) {
+        if self.options.smp == Smp::Parallel {
+            return;
+        }
         let mut due: Vec<CpuId> = due.iter().copied().collect();
         due.sort_by_key(|&it| self.cores[it as usize].late_ps);
         if let [.., before, _] = due[..]
