@@ -308,10 +308,7 @@ impl Reader<'_> {
 }
 
 fn is_preemptible(machine: &Machine) -> Option<bool> {
-    let thread = machine
-        .tasks
-        .as_ref()
-        .and_then(|it| Task::of_grace_periods(it));
+    let thread = machine.tasks.as_deref().and_then(Task::of_grace_periods);
     let by_name = thread.map(|it| it.name == "rcu_preempt");
     by_name.or_else(|| machine.is_set("CONFIG_PREEMPT_RCU"))
 }

@@ -17,10 +17,8 @@ pub struct GpThread(File);
 impl GpThread {
     /// Finds it; none in a container that shows only its own processes.
     pub fn find(machine: &Machine) -> Option<Self> {
-        let stat = format!(
-            "/proc/{}/stat",
-            Task::of_grace_periods(machine.tasks.as_ref()?)?.pid
-        );
+        let thread = machine.tasks.as_deref().and_then(Task::of_grace_periods)?;
+        let stat = format!("/proc/{}/stat", thread.pid);
         File::open(machine.root.path(&stat)).ok().map(GpThread)
     }
 

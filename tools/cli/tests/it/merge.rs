@@ -213,12 +213,13 @@ fn what_does_not_belong_together_is_not_merged() {
     let twice = [&files[..], &files[..1]].concat();
     refused(&twice, "are both shard 3/3");
     refused(&[at("no-such-file")], "no-such-file");
-    let changed = |name: &str, from: &str, to: &str| {
-        let before = fs::read_to_string(&files[0]).unwrap();
+    let edited = |of: &Path, name: &str, from: &str, to: &str| {
+        let before = fs::read_to_string(of).unwrap();
         assert!(before.contains(from), "{from}");
         fs::write(at(name), before.replace(from, to)).unwrap();
         [&files[1..], &[at(name)]].concat()
     };
+    let changed = |name: &str, from: &str, to: &str| edited(&files[0], name, from, to);
     refused(
         &changed("other.json", "\"seeds\":2", "\"seeds\":3"),
         "of different runs: seeds is 2 and 3",
@@ -231,12 +232,7 @@ fn what_does_not_belong_together_is_not_merged() {
         &changed("short.json", "{\"rows\":", "{\"rows\":1"),
         "do not belong",
     );
-    let short = |name: &str, from: &str, to: &str| {
-        let before = fs::read_to_string(at("short.json")).unwrap();
-        assert!(before.contains(from), "{from}");
-        fs::write(at(name), before.replace(from, to)).unwrap();
-        [&files[1..], &[at(name)]].concat()
-    };
+    let short = |name: &str, from: &str, to: &str| edited(&at("short.json"), name, from, to);
     refused(
         &short("counted.json", "\"counted\":null", "\"counted\":1"),
         "do not belong",

@@ -83,9 +83,7 @@ impl Again {
             deferred,
         })
     }
-}
 
-impl Again {
     /// Does it come to what is measured too soon, having waited less before? Then it is held until that
     /// begins.
     fn is_ahead(&mut self, at: u64) -> bool {

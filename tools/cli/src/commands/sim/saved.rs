@@ -162,22 +162,14 @@ fn share(all: &[Point], of: fn(&Point) -> f64) -> impl Fn(&Point) -> f64 {
 /// One of the variants, why it, and a line for each of the others beside it. It is the one that gives up
 /// least: neither the cheapest at any latency, nor the fastest at any cost.
 pub fn recommendation(report: &Report, variants: &[&Variant], width: usize) -> String {
-    let point = |it: &&'_ Variant| -> Option<(&Row, &Row)> {
-        let cost = first_of(report, &it.case, &COSTS)?;
-        Some((cost, first_of(report, &it.case, &LATENCIES)?))
-    };
-    let points: Vec<Point> = variants
-        .iter()
-        .filter_map(|it| {
-            let (cost, latency) = point(it)?;
-            let name = it.varies.as_str();
-            Some(Point {
-                name,
-                cost,
-                latency,
-            })
+    let points = variants.iter().filter_map(|it| {
+        Some(Point {
+            name: &it.varies,
+            cost: first_of(report, &it.case, &COSTS)?,
+            latency: first_of(report, &it.case, &LATENCIES)?,
         })
-        .collect();
+    });
+    let points: Vec<Point> = points.collect();
     let cost = share(&points, |it| it.cost.median);
     let latency = share(&points, |it| it.latency.median);
     let given = |it: &Point| -> Given { (cost(it), latency(it)) };
