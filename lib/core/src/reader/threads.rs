@@ -26,7 +26,7 @@ use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::{LeafMap, UnderLock};
 use crate::reader::table::{ReaderRecord, Table};
 use crate::reader::tally::Tally;
-use crate::reader::unregistered::{RESERVED, Unregistered};
+use crate::reader::unregistered::{RESERVED, UNREGISTERED, Unregistered};
 use crate::reader::word::Reader;
 use crate::reader::words::ReaderWords;
 
@@ -88,6 +88,11 @@ impl Slot {
     /// Its number.
     pub fn cpu(&self) -> u32 {
         self.cpu.load(Ordering::Relaxed)
+    }
+
+    /// Its number among the slots, which are dense from 0 on.
+    pub fn index(&self) -> usize {
+        (self.cpu() - UNREGISTERED) as usize
     }
 
     /// The kernel's id of its thread.
@@ -315,7 +320,7 @@ impl Slots {
         slot.thread.store(0, Ordering::Release); // before the bit; without a thread no section is open
         if let Some(leaf) = self.leaf(cpu / LEAF_SLOTS) {
             leaf.bitmap
-                .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2]
+                .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2] [IDX-1]
             self.map.freed(cpu / LEAF_SLOTS);
         }
     }
@@ -389,6 +394,7 @@ fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
         let bit = free.trailing_zeros();
         let taken = bits | 1 << bit;
         match bitmap.compare_exchange(bits, taken, Ordering::AcqRel, Ordering::Relaxed) {
+            // [IDX-1]
             Ok(_) => return Some(bit as usize),
             Err(now) => bits = now,
         }
