@@ -314,13 +314,13 @@ impl Slots {
     }
 
     /// Releases a slot. Its owner is outside every section and will not use it again. The generation stays,
-    /// so that a scan that remembers it still compares correctly.
+    /// so that a scan that remembers it still compares correctly. `[REG-2]` `[IDX-1]`
     pub fn release(&self, slot: &Slot) {
         let cpu = slot.cpu() as usize;
         slot.thread.store(0, Ordering::Release); // before the bit; without a thread no section is open
         if let Some(leaf) = self.leaf(cpu / LEAF_SLOTS) {
             leaf.bitmap
-                .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2] [IDX-1]
+                .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2]
             self.map.freed(cpu / LEAF_SLOTS);
         }
     }
