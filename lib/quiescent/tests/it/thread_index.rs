@@ -112,7 +112,7 @@ fn a_thread_without_a_slot_has_none() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_child_of_a_fork_frees_the_indexes_of_other_threads() {
-    use crate::common::children::in_child;
+    use crate::common::children::{fork, in_child};
     needs!(fork);
     isolated(|| {
         let own = index();
@@ -129,18 +129,20 @@ fn the_child_of_a_fork_frees_the_indexes_of_other_threads() {
             let others: Vec<_> = others.collect();
             taken.wait();
             assert_eq!(fork_generation(), 0);
-            in_child(|| {
+            let child = fork(|| {
                 assert_eq!((index(), fork_generation()), (own, 1));
                 assert_eq!(together(3), BTreeSet::from([1, 2, 3]));
                 in_child(|| assert_eq!((index(), fork_generation()), (own, 2)));
                 assert_eq!(fork_generation(), 1);
             });
-            assert_eq!(fork_generation(), 0);
+            let ends_well = child.ends_well();
             over.wait();
             let others: BTreeSet<_> = others
                 .into_iter()
                 .map(|it| it.join().expect("no panic"))
                 .collect();
+            assert!(ends_well, "the child failed");
+            assert_eq!(fork_generation(), 0);
             assert_eq!(others, BTreeSet::from([1, 2, 3]));
         });
     });
