@@ -24,10 +24,10 @@ pub const THREAD_INDEXES: usize = MAX_LEAVES * LEAF_SLOTS - UNREGISTERED as usiz
 /// writes needs no atomic operations of the owner.
 ///
 /// # Limits
-/// * `None`: more threads are registered than
-///   [`max_threads`](crate::Options::max_threads) or the memory allows; or the thread has an open section that
-///   began while it could not be registered; or the thread is ending, and its last destructor that could give
-///   the index back has run. A structure needs a slower way for these: an atomic operation on shared data.
+/// * `None`: as many threads are registered as [`max_threads`](crate::Options::max_threads) or the memory
+///   allows; or the thread has an open section that began while it could not be registered; or the thread is
+///   ending, and the last hook that could give the index back has run. A structure needs a slower way for
+///   these: an atomic operation on shared data.
 /// * At the end of a thread its index is given back between destructors of its thread-locals. A destructor
 ///   that runs later gets another one. So do not keep an index: call this function at each use.
 /// * A signal handler gets the index of the thread that it interrupts, perhaps in the middle of a use.
