@@ -11,7 +11,8 @@
 //! bitmap: if the driver misses the new bit, the new thread's sections see every update that the grace period
 //! covers. Two properties follow: a thread that registers later need not be scanned, and a sole registered
 //! thread needs no fence. `[REG-2]` release: the thread's sections, then the clearing of its bit (release); a
-//! load of the bitmap acquires: a missing bit is a credit.
+//! load of the bitmap acquires: a missing bit is a credit. So does the next claim of that bit: what a thread did
+//! by its index happens before what the next owner does by it.
 
 use std::mem::offset_of;
 
@@ -314,7 +315,7 @@ impl Slots {
     }
 
     /// Releases a slot. Its owner is outside every section and will not use it again. The generation stays,
-    /// so that a scan that remembers it still compares correctly. `[REG-2]` `[IDX-1]`
+    /// so that a scan that remembers it still compares correctly.
     pub fn release(&self, slot: &Slot) {
         let cpu = slot.cpu() as usize;
         slot.thread.store(0, Ordering::Release); // before the bit; without a thread no section is open
@@ -394,7 +395,6 @@ fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
         let bit = free.trailing_zeros();
         let taken = bits | 1 << bit;
         match bitmap.compare_exchange(bits, taken, Ordering::AcqRel, Ordering::Relaxed) {
-            // [IDX-1]
             Ok(_) => return Some(bit as usize),
             Err(now) => bits = now,
         }

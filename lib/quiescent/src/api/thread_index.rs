@@ -1,8 +1,7 @@
 //! The index of a thread: what structures outside of this crate keep data of each thread by.
 //!
 //! It is the number of the thread's slot. Slots are claimed from the lowest free one on, so the indexes are
-//! dense. `[IDX-1]` What a thread did, the clearing of its slot's bit at its end (release); the claim of that
-//! bit (acquire), what the next owner of the index does.
+//! dense. What a thread did happens before what the next owner of its index does: `[REG-2]`.
 
 use crate::global::{env, local, with_local};
 use quiescent_core::prim::{LEAF_SLOTS, MAX_LEAVES};
