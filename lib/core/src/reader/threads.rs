@@ -11,8 +11,8 @@
 //! bitmap: if the driver misses the new bit, the new thread's sections see every update that the grace period
 //! covers. Two properties follow: a thread that registers later need not be scanned, and a sole registered
 //! thread needs no fence. `[REG-2]` release: the thread's sections, then the clearing of its bit (release); a
-//! load of the bitmap acquires: a missing bit is a credit. So does the next claim of that bit: what a thread did
-//! by its index happens before what the next owner does by it.
+//! load of the bitmap acquires: a missing bit is a credit. So does the next claim of that bit: what a thread
+//! did by its index happens before what the next owner does by it.
 
 use std::mem::offset_of;
 
