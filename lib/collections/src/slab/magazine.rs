@@ -18,8 +18,20 @@ use crate::prim::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Or
 /// Leaf `n` has the magazines of `1 << n` threads.
 const LEAVES: usize = 24;
 
-/// The owner of what threads without an index share.
-const SHARED: usize = usize::MAX;
+/// The owner of what threads without an index share: behind the last leaf.
+const SHARED: usize = usize::MAX - 1;
+
+/// A thread, by its index.
+#[derive(Clone, Copy)]
+pub struct Owner(usize);
+
+impl Owner {
+    /// The calling thread, for a call of the map at most: at the end of a thread its index changes.
+    #[inline(always)]
+    pub fn caller() -> Owner {
+        Owner(quiescent::thread_index().unwrap_or(SHARED))
+    }
+}
 
 /// A list of indexes, which one thread uses at a time.
 pub struct List {
@@ -244,10 +256,7 @@ impl Magazines {
     }
 
     #[inline(always)]
-    pub fn mine(&self) -> Mine<'_> {
-        let Some(owner) = crate::thread::index() else {
-            return self.shared();
-        };
+    pub fn mine(&self, Owner(owner): Owner) -> Mine<'_> {
         let (leaf, place) = place_of(owner);
         if leaf >= LEAVES {
             return self.shared();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use quiescent::{Domain, Guard, Handle, Srcu};
-use quiescent_collections::RcuHashMap;
+use quiescent_collections::{Key, RcuHashMap};
 
 /// So many keys stay.
 const STAY: u64 = 500;
@@ -14,7 +14,7 @@ const STAY: u64 = 500;
 /// Two writers grow and shrink the map, with keys of their own; two readers look for the keys that stay.
 fn grow_and_shrink<K, D>(domain: D, key: impl Fn(u64) -> K + Sync, up_to: u64, rounds: u64)
 where
-    K: Hash + Eq + Ord + Send + Sync + 'static,
+    K: Key + Ord,
     D: Handle + Send + Sync,
 {
     let map: RcuHashMap<K, Box<u64>, _, D> = RcuHashMap::new_in(domain);
@@ -66,7 +66,7 @@ where
     visit_all(&map);
 }
 
-fn visit_all<K: Hash + Eq + Send + Sync, D: Handle>(
+fn visit_all<K: Key, D: Handle>(
     map: &RcuHashMap<K, Box<u64>, impl std::hash::BuildHasher + Sync, D>,
 ) {
     let guard = Guard::new_in(map.domain().clone());
