@@ -9,7 +9,6 @@ use super::RcuHashMap;
 use super::iter::{Cursor, Iter, Keys, Values};
 use super::store::Entry;
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::Owner;
 use crate::table::Table;
 
 /// What [`compute`](RcuHashMap::compute) does with an entry.
@@ -161,11 +160,11 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         let core = self.core_for_writing();
         let hash = core.hash(&key);
         core.prefetch_to_write(hash);
-        let owner = Owner::caller();
-        let taken = core.take(owner);
+        let desk = core.store.entries.magazines().desk();
+        let taken = core.take(desk);
         let locked = core.locked(hash, &key);
         let old = locked.found;
-        core.put(locked, hash, taken, Entry { key, value }, owner);
+        core.put(locked, hash, taken, Entry { key, value }, desk);
         // SAFETY: found in this section.
         old.map(|place| unsafe { &core.entry(place.index).value })
     }
@@ -192,8 +191,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         let core = self.core_for_writing();
         let hash = core.hash(&key);
         core.prefetch_to_write(hash);
-        let owner = Owner::caller();
-        let taken = core.take(owner);
+        let desk = core.store.entries.magazines().desk();
+        let taken = core.take(desk);
         let locked = core.locked(hash, &key);
         if let Some(place) = locked.found {
             core.unlock(&locked);
@@ -205,7 +204,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
                 value,
             });
         }
-        let index = core.put(locked, hash, taken, Entry { key, value }, owner);
+        let index = core.put(locked, hash, taken, Entry { key, value }, desk);
         // SAFETY: put there in this section.
         Ok(unsafe { &core.entry(index).value })
     }
@@ -301,11 +300,11 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
                     }
                 }
                 (Change::Put(new), _) => {
-                    let owner = Owner::caller();
-                    let taken = core.take(owner);
+                    let desk = core.store.entries.magazines().desk();
+                    let taken = core.take(desk);
                     if let Some(locked) = core.lock(&view, hash) {
                         let entry = Entry { key, value: new };
-                        let index = core.put(locked, hash, taken, entry, owner);
+                        let index = core.put(locked, hash, taken, entry, desk);
                         return (old, Some(value(index)));
                     }
                 }

@@ -5,15 +5,15 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::{Entry, Garbage};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::{Owner, Removed, Rest, Unit, Unlinked};
+use crate::slab::{Desk, Removed, Rest, Unit, Unlinked};
 use crate::table::Bucket;
 
 impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// An index for an entry to be written.
     #[inline(always)]
-    pub fn take_entry(&self, owner: Owner) -> u32 {
+    pub fn take_entry(&self, desk: Desk<'_>) -> u32 {
         let mut rest = Rest::default();
-        let index = (self.store.entries).take(&self.store.entries.mine(owner), &mut rest);
+        let index = (self.store.entries).take(&desk.mine(), &mut rest);
         self.clean(rest);
         index
     }
@@ -33,7 +33,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             self.retire(Garbage::Directory(directory), 0, false);
         }
         for index in unlinked.overflows {
-            let mine = self.store.overflows.shared();
+            let mine = self.store.overflows.magazines().shared().mine();
             match mine.remove(index, 0, Bucket::BATCH) {
                 Removed::Kept => {}
                 Removed::First => {
@@ -57,7 +57,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
 
     /// Retires an entry that was unlinked. The caller holds no lock.
     #[inline(always)]
-    pub fn retire_entry(&self, index: u32, owner: Owner) {
+    pub fn retire_entry(&self, index: u32, desk: Desk<'_>) {
         let weight = match self.weight {
             None => 0,
             Some(weight) => {
@@ -66,7 +66,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
                 weight(&entry.key, &entry.value)
             }
         };
-        let mine = self.store.entries.mine(owner);
+        let mine = desk.mine();
         match mine.remove(index, weight, <Entry<K, V> as Unit>::BATCH) {
             Removed::Kept => {}
             Removed::First => {

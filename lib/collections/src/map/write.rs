@@ -12,7 +12,7 @@ use quiescent::Handle;
 use super::core::{Core, Place, is_plain};
 use super::store::{Entry, Store};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::{Owner, Rest};
+use crate::slab::{Desk, Rest};
 use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
 
 /// A key's bucket as it was seen without a lock.
@@ -71,8 +71,8 @@ impl<K, V> Taken<'_, K, V> {
 
 impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     #[inline(always)]
-    pub fn take(&self, owner: Owner) -> Taken<'_, K, V> {
-        Taken(&self.store, self.take_entry(owner))
+    pub fn take(&self, desk: Desk<'_>) -> Taken<'_, K, V> {
+        Taken(&self.store, self.take_entry(desk))
     }
 
     /// Looks for a key without a lock.
@@ -219,21 +219,21 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         hash: u64,
         taken: Taken<'_, K, V>,
         entry: Entry<K, V>,
-        owner: Owner,
+        desk: Desk<'_>,
     ) -> u32 {
         let index = taken.write(entry);
         match locked.found {
             Some(place) => {
                 place.bucket.set_slot(place.slot, index);
                 self.unlock(&locked);
-                self.retire_entry(place.index, owner);
+                self.retire_entry(place.index, desk);
             }
             None => {
                 let mut rest = Rest::default();
                 let tags = self.add(locked.bucket, locked.tags, hash, index, &mut rest);
                 locked.bucket.unlock(tags);
                 self.clean(rest);
-                self.count(1, locked.table, owner);
+                self.count(1, locked.table, desk);
             }
         }
         index
@@ -266,7 +266,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             next.unlock(of_next);
             return tags;
         }
-        let shared = self.store.overflows.shared();
+        let shared = self.store.overflows.magazines().shared().mine();
         let number = self.store.overflows.take(&shared, rest);
         drop(shared);
         // SAFETY: the index is ours, and no reader knows it; zeros are an empty bucket.
@@ -284,7 +284,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// Removes the entry that was found, and retires it.
     #[inline(always)]
     pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>) {
-        let owner = Owner::caller();
+        let desk = self.store.entries.magazines().desk();
         let mut rest = Rest::default();
         let tags = if std::ptr::eq(place.bucket, locked.bucket) {
             locked.bucket.set_tag(place.slot, 0, locked.tags)
@@ -293,8 +293,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         };
         locked.bucket.unlock(tags);
         self.clean(rest);
-        self.retire_entry(place.index, owner);
-        self.count(-1, locked.table, owner);
+        self.retire_entry(place.index, desk);
+        self.count(-1, locked.table, desk);
     }
 
     /// Removes an entry of an overflow bucket, and unlinks the bucket if it is the first one, and empty now.
@@ -330,8 +330,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
 
     /// Counts, and looks now and then whether the table should have another size.
     #[inline(always)]
-    fn count(&self, by: isize, table: &Table, owner: Owner) {
-        let count = self.store.entries.mine(owner).count(by);
+    fn count(&self, by: isize, table: &Table, desk: Desk<'_>) {
+        let count = desk.mine().count(by);
         if count & 63 == 0 || table.len() < 64 {
             self.consider(table);
         }

@@ -13,7 +13,7 @@
 mod magazine;
 mod pool;
 
-pub use magazine::{Full, Mine, Owner, Removed};
+pub use magazine::{Desk, Full, Mine, Removed};
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -107,17 +107,6 @@ impl<T: Unit> Slab<T> {
         }
     }
 
-    /// The lists of the calling thread.
-    #[inline(always)]
-    pub fn mine(&self, owner: Owner) -> Mine<'_> {
-        self.magazines.mine(owner)
-    }
-
-    /// The lists that threads without an index share.
-    pub fn shared(&self) -> Mine<'_> {
-        self.magazines.shared()
-    }
-
     /// The lists of all threads.
     pub fn magazines(&self) -> &Magazines {
         &self.magazines
@@ -126,7 +115,7 @@ impl<T: Unit> Slab<T> {
     /// Gives an index back that was taken and not used.
     #[cold]
     pub fn untake(&self, index: u32) {
-        let mine = self.mine(Owner::caller());
+        let mine = self.magazines.desk().mine();
         if mine.free().len() < BATCH {
             mine.free().push(index);
         }
