@@ -458,7 +458,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let bits = Table::bits_for(core.len().saturating_add(additional));
-        core.resize_now(|table| table.bits() < bits, bits);
+        core.resize_now(|table| (table.bits() < bits).then_some(bits));
     }
 
     /// Makes the table as small as its entries allow, now. (It shrinks by itself when four fifths of it are
@@ -467,7 +467,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     pub fn shrink_to_fit(&self, guard: &Guard<impl Handle + Reads<D::Brand>>) {
         self.check(guard);
         let Some(core) = self.core() else { return };
-        let bits = Table::bits_for(core.len());
-        core.resize_now(|table| table.bits() > bits, bits);
+        core.resize_now(|table| {
+            Some(Table::bits_for(core.len())).filter(|&bits| bits < table.bits())
+        });
     }
 }

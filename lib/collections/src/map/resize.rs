@@ -155,10 +155,10 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         true
     }
 
-    /// Moves to a table with so many bits, as long as `is_wrong` says so of the newest one.
-    pub fn resize_now(&self, is_wrong: impl Fn(&Table) -> bool, bits: u32) {
+    /// Moves to a table with as many bits as `better` says, until it says nothing.
+    pub fn resize_now(&self, better: impl Fn(&Table) -> Option<u32>) {
         let mut progress = Progress::default();
-        while is_wrong(self.table()) {
+        while let Some(bits) = better(self.table()) {
             self.resize(self.table(), bits);
             if !self.step(&mut progress) {
                 std::thread::yield_now(); // other threads move the last units

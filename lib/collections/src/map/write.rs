@@ -261,10 +261,14 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         index: u32,
         rest: &mut Rest,
     ) -> Tags {
-        if let Some(next) = self.next_in_chain(bucket, tags) {
-            let of_next = self.add(next, next.tags(), hash, index, rest);
-            next.unlock(of_next);
-            return tags;
+        let (mut last, mut of_last) = (bucket, tags);
+        while let Some(next) = self.next_in_chain(last, of_last) {
+            (last, of_last) = (next, next.tags());
+            if let Some(slot) = of_last.unused() {
+                last.set_slot(slot, index);
+                last.unlock(last.set_tag(slot, tag_of(hash), of_last));
+                return tags;
+            }
         }
         let shared = self.store.overflows.magazines().shared().mine();
         let number = self.store.overflows.take(&shared, rest);
@@ -275,10 +279,15 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             place.write_bytes(0, 1);
             &*place
         };
-        overflow.begin((bucket.slot(LAST), tags.last_tag()), (index, tag_of(hash)));
+        overflow.begin((last.slot(LAST), of_last.last_tag()), (index, tag_of(hash)));
         // [MAP-9] Complete before it is linked.
-        bucket.set_slot(LAST, number | LINK);
-        tags.last_is_link()
+        last.set_slot(LAST, number | LINK);
+        let linked = of_last.last_is_link();
+        if std::ptr::eq(last, bucket) {
+            return linked;
+        }
+        last.unlock(linked);
+        tags
     }
 
     /// Removes the entry that was found, and retires it.
