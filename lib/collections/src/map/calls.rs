@@ -6,7 +6,7 @@ use std::hash::Hash;
 use quiescent::{Guard, Handle, Reads};
 
 use super::RcuHashMap;
-use super::iter::{Cursor, Iter, Keys, Values};
+use super::iter::{Cursor, Iter};
 use super::store::Entry;
 use crate::bounds::{Hashes, Key, Stored};
 use crate::table::Table;
@@ -288,7 +288,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         // SAFETY: what is passed was found or put there in this section.
         let value = |index: u32| unsafe { &core.entry(index).value };
         loop {
-            let view = core.view(hash, &key);
+            let view = core.view(hash, |index| core.has_key(index, &key));
             let old = view.found.map(|place| value(place.index));
             match (f(old), view.found) {
                 (Change::Keep, _) => return (old, old),
@@ -374,7 +374,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         let core = self.core()?;
         let hash = core.hash(key);
         loop {
-            let view = core.view(hash, key);
+            let view = core.view(hash, |index| core.has_key(index, key));
             let place = view.found?;
             // SAFETY: found in this section.
             let entry = unsafe { core.entry(place.index) };
@@ -408,8 +408,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     pub fn keys<'g>(
         &'g self,
         guard: &'g Guard<impl Handle + Reads<D::Brand>>,
-    ) -> Keys<'g, K, V, S, D> {
-        Keys(self.iter(guard))
+    ) -> impl Iterator<Item = &'g K> {
+        self.iter(guard).map(|(key, _)| key)
     }
 
     /// The values. As [`iter`](RcuHashMap::iter).
@@ -417,8 +417,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     pub fn values<'g>(
         &'g self,
         guard: &'g Guard<impl Handle + Reads<D::Brand>>,
-    ) -> Values<'g, K, V, S, D> {
-        Values(self.iter(guard))
+    ) -> impl Iterator<Item = &'g V> {
+        self.iter(guard).map(|(_, value)| value)
     }
 
     /// Removes the entries of which `keep` returns false. `keep` runs without a lock. It is called for each

@@ -16,8 +16,7 @@ mod write;
 mod serde;
 
 pub use calls::{Change, Occupied};
-pub use iter::{Iter, Keys, Values};
-pub use owned::{IntoIter, IterMut};
+pub use iter::Iter;
 pub use pinned::Pinned;
 
 use std::hash::RandomState;

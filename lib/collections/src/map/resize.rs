@@ -108,13 +108,13 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             for bucket in buckets {
                 self.each_in_chain(bucket, bucket.tags(), |index| {
                     // SAFETY: found in this section.
-                    prefetch(unsafe { self.entry(index) });
+                    prefetch(unsafe { self.key(index) });
                     hashed.push((index, 0));
                 });
             }
             for (index, hash) in hashed.iter_mut() {
                 // SAFETY: as above.
-                *hash = inside(self.hash(unsafe { &self.entry(*index).key }), unit, bits);
+                *hash = inside(self.hash(unsafe { self.key(*index) }), unit, bits);
             }
             for (at, bucket) in buckets.iter().enumerate() {
                 tags[at] = bucket.lock();

@@ -78,7 +78,7 @@ impl Bucket {
         } else {
             let shift = 8 * (slot - 8);
             let high = tags.high & !(0xff << shift) | tag << shift;
-            Tags { high, ..tags }
+            tags.with_high(high)
         }
     }
 
@@ -130,6 +130,11 @@ impl Tags {
         self.high & MOVED != 0
     }
 
+    #[inline(always)]
+    fn with_high(self, high: u64) -> Tags {
+        Tags { high, ..self }
+    }
+
     /// The last slot has the index of an overflow bucket.
     #[inline(always)]
     pub fn has_more(self) -> bool {
@@ -138,27 +143,18 @@ impl Tags {
 
     #[inline(always)]
     pub fn with_more(self) -> Tags {
-        Tags {
-            high: self.high | MORE,
-            ..self
-        }
+        self.with_high(self.high | MORE)
     }
 
     /// The last slot has an overflow bucket, and no entry any more.
     #[inline(always)]
     pub fn last_is_link(self) -> Tags {
-        Tags {
-            high: self.high & !(0xff << 24) | MORE,
-            ..self
-        }
+        self.with_high(self.high & !(0xff << 24) | MORE)
     }
 
     #[inline(always)]
     pub fn without_more(self) -> Tags {
-        Tags {
-            high: self.high & !MORE,
-            ..self
-        }
+        self.with_high(self.high & !MORE)
     }
 
     /// The tag of the last slot.
