@@ -109,8 +109,8 @@ impl<K, V, S, D> Core<K, V, S, D> {
         }
     }
 
-    /// The overflow bucket of a bucket. What is in the last slot is no link if it was unlinked meanwhile: then
-    /// it was empty.
+    /// The overflow bucket of a bucket. What is in the last slot is no link if it was unlinked meanwhile:
+    /// then it was empty.
     #[inline(always)]
     pub fn next_in_chain(&self, bucket: &Bucket, tags: Tags) -> Option<&Bucket> {
         if !tags.has_more() {

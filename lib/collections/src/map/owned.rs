@@ -50,8 +50,8 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
         unsafe { self.core.get_mut().as_mut() }
     }
 
-    /// All entries, with their values to change in place: `&mut self` excludes readers. Takes memory linear in
-    /// their number.
+    /// All entries, with their values to change in place: `&mut self` excludes readers. Takes memory linear
+    /// in their number.
     ///
     /// ```
     /// let mut ages = quiescent_collections::RcuHashMap::from([("Ada", 36), ("Alan", 41)]);
@@ -66,7 +66,8 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
         });
         let core = core.map(|core| &*core);
         entries.into_iter().filter_map(move |index| {
-            // SAFETY: in the map for as long as it is borrowed, visited once, and no other thread uses values.
+            // SAFETY: in the map for as long as it is borrowed, visited once, and no other thread uses
+            // values.
             unsafe {
                 let entry = core?.store.entries.at(index);
                 Some((&(*entry).key, &mut (*entry).value))

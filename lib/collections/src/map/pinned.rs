@@ -155,7 +155,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle, E: Handle + Reads<D::Brand>>
         self.map.shrink_to_fit(&self.guard);
     }
 
-    /// Lets a waiting grace period proceed: see [`Guard::repin`]. What was found before may no longer be used.
+    /// Lets a waiting grace period proceed: see [`Guard::repin`]. What was found before may no longer be
+    /// used.
     pub fn repin(&mut self) {
         self.guard.repin();
     }
