@@ -65,16 +65,14 @@ impl Column {
         Block::add()
     }
 
-    /// Adds to the count of the calling thread, which has this index. False if it has none.
+    /// Adds to the count of the calling thread, which has this index. False if there is none
+    /// (yet: [`reach`](Column::reach)).
     #[inline(always)]
-    pub fn add(&self, index: Option<usize>, change: u64) -> bool {
-        let Some(place) = index.and_then(|index| self.block.pages.get(index)) else {
+    pub fn add(&self, index: usize, change: u64) -> bool {
+        let Some(place) = self.block.pages.get(index) else {
             return false;
         };
-        let mut page = place.load(Ordering::Acquire);
-        if page.is_null() {
-            page = new_page(place);
-        }
+        let page = place.load(Ordering::Acquire);
         // SAFETY: null, or a page; pages are never freed.
         let Some(page) = (unsafe { page.as_ref() }) else {
             return false;
@@ -84,6 +82,18 @@ impl Column {
         let before = count.load(Ordering::Relaxed);
         count.store(before.wrapping_add(change), Ordering::Relaxed);
         true
+    }
+
+    /// Sees to it that the calling thread, which has this index, has a count. False if that is impossible.
+    pub fn reach(&self, index: usize) -> bool {
+        let Some(place) = self.block.pages.get(index) else {
+            return false;
+        };
+        if place.load(Ordering::Acquire).is_null() {
+            // SAFETY: a page consists of atomic integers.
+            place.store(unsafe { zeroed::<Page>() }, Ordering::Release);
+        }
+        !place.load(Ordering::Relaxed).is_null()
     }
 
     /// The sum of the counts. No thread adds any more; they are zero then, and the column is free. `[ARC-2]`
@@ -134,14 +144,4 @@ impl Block {
                 .map(|bits| word * 64 + bits.trailing_ones() as usize)
         })
     }
-}
-
-/// Makes the page of the calling thread; null without memory.
-#[cold]
-#[inline(never)]
-fn new_page(place: &AtomicPtr<Page>) -> *mut Page {
-    // SAFETY: a page consists of atomic integers.
-    let page = unsafe { zeroed::<Page>() };
-    place.store(page, Ordering::Release);
-    page
 }

@@ -22,10 +22,13 @@ use std::ptr::NonNull;
 
 use crate::arc::counts::Column;
 use crate::prim::{AtomicU64, Ordering, fence};
-use quiescent::{defer_hurry, read_lock, thread_index};
+use quiescent::{defer_hurry, with_thread_index};
 
 /// More than there are references: making one each nanosecond takes a century.
 const BIAS: u64 = 1 << 62;
+
+/// One reference less.
+const LESS: u64 = 1_u64.wrapping_neg();
 
 const LIVES: u64 = 0;
 const KILLED: u64 = 1;
@@ -115,21 +118,20 @@ impl<T> RcuArc<T> {
     /// killed.
     #[inline]
     pub fn try_get(this: &RcuArc<T>) -> Option<RcuArc<T>> {
-        let object = this.object();
-        let _section = read_lock();
-        if !object.lives() {
-            return None;
+        // SAFETY: the object is there, since this reference is.
+        let (object, is_counted) = unsafe { Object::count(this.object, 1) };
+        if is_counted {
+            return Some(RcuArc::counted(object));
         }
-        if !object.column.add(thread_index(), 1) {
-            object.add_shared();
-        }
-        Some(this.counted())
+        // SAFETY: as above. The caller's reference stays, so another may be counted late.
+        let counted = || RcuArc::counted(unsafe { Object::count_slowly(object) });
+        (!RcuArc::is_killed(this)).then(counted)
     }
 
     /// A reference that has been counted.
     #[inline(always)]
-    fn counted(&self) -> RcuArc<T> {
-        let (object, _value) = (self.object, PhantomData);
+    fn counted(object: NonNull<Object<T>>) -> RcuArc<T> {
+        let _value = PhantomData;
         RcuArc { object, _value }
     }
 
@@ -163,19 +165,24 @@ impl<T> Clone for RcuArc<T> {
     /// Another reference, also to an object that has been killed.
     #[inline]
     fn clone(&self) -> RcuArc<T> {
-        if !self.object().count(1) {
-            self.object().add_shared();
+        // SAFETY: the object is there, since this reference is.
+        let (object, is_counted) = unsafe { Object::count(self.object, 1) };
+        if is_counted {
+            return RcuArc::counted(object);
         }
-        self.counted()
+        // SAFETY: as above.
+        RcuArc::counted(unsafe { Object::count_slowly(object) })
     }
 }
 
 impl<T> Drop for RcuArc<T> {
     #[inline]
     fn drop(&mut self) {
-        if !self.object().count(1_u64.wrapping_neg()) {
-            // SAFETY: this reference is counted, and is not used again.
-            unsafe { leave(self.object) };
+        // SAFETY: this reference is counted, and is not used again.
+        let (object, is_counted) = unsafe { Object::count(self.object, LESS) };
+        if !is_counted {
+            // SAFETY: as above.
+            unsafe { leave(object) };
         }
     }
 }
@@ -208,22 +215,46 @@ impl<T> Object<T> {
         self.mode.load(Ordering::Relaxed) == LIVES
     }
 
-    /// Adds to the calling thread's count, if the object lives and the thread has one.
+    /// Adds to the calling thread's count, if the object lives and the thread has one. Returns the object as
+    /// well, which the fast path then need not keep.
+    ///
+    /// # Safety
+    /// The object is there.
     #[inline(always)]
-    fn count(&self, change: u64) -> bool {
-        let _section = read_lock();
-        self.lives() && self.column.add(thread_index(), change)
+    unsafe fn count(object: NonNull<Object<T>>, change: u64) -> (NonNull<Object<T>>, bool) {
+        with_thread_index(move |index| {
+            // SAFETY: the caller's promise; a count that goes lower is for a reference that is not gone yet.
+            let it = unsafe { object.as_ref() };
+            let is_counted = it.lives() && index.is_some_and(|index| it.column.add(index, change));
+            (object, is_counted)
+        })
     }
 
-    /// Another reference, in the shared count.
+    /// The same, for a thread that has no page yet.
+    fn count_anew(&self, change: u64) -> bool {
+        with_thread_index(|index| {
+            let add = |index| self.column.reach(index) && self.column.add(index, change);
+            self.lives() && index.is_some_and(add)
+        })
+    }
+
+    /// Another reference, in the thread's count if possible, else in the shared one.
+    ///
+    /// # Safety
+    /// The object is there.
     #[cold]
     #[inline(never)]
-    fn add_shared(&self) {
-        self.shared.fetch_add(1, Ordering::Relaxed);
+    unsafe fn count_slowly(object: NonNull<Object<T>>) -> NonNull<Object<T>> {
+        // SAFETY: the caller's promise.
+        let it = unsafe { object.as_ref() };
+        if !it.count_anew(1) {
+            it.shared.fetch_add(1, Ordering::Relaxed);
+        }
+        object
     }
 }
 
-/// A reference ends that the shared count has.
+/// A reference ends: in the thread's count if possible, else in the shared one.
 ///
 /// # Safety
 /// It is one of those that are counted, and is not used again.
@@ -231,8 +262,11 @@ impl<T> Object<T> {
 #[inline(never)]
 unsafe fn leave<T>(object: NonNull<Object<T>>) {
     // SAFETY: there is a reference still.
-    let shared = unsafe { &object.as_ref().shared };
-    if shared.fetch_sub(1, Ordering::Release) == 1 {
+    let it = unsafe { object.as_ref() };
+    if it.count_anew(LESS) {
+        return;
+    }
+    if it.shared.fetch_sub(1, Ordering::Release) == 1 {
         fence(Ordering::Acquire); // [ARC-3]
         // SAFETY: it was the last reference; the object is a box.
         drop(unsafe { Box::from_raw(object.as_ptr()) });
@@ -299,8 +333,7 @@ impl<T: Send + Sync + 'static> RcuOwner<T> {
             value,
         };
         let object = NonNull::from(Box::leak(Box::new(object)));
-        let _value = PhantomData;
-        RcuOwner(RcuArc { object, _value })
+        RcuOwner(RcuArc::counted(object))
     }
 
     /// A reference, unless the object has been killed. A call that begins after the kill finds it killed.

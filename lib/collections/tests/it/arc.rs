@@ -225,7 +225,7 @@ fn many_objects_one_after_another() {
         let kept: Vec<_> = objects.iter().map(|(owner, _)| get(owner)).collect();
         let more = thread::spawn({
             let kept = kept.clone();
-            move || kept.iter().cloned().collect::<Vec<_>>()
+            move || kept.to_vec()
         });
         drop(kept);
         let more = more.join().expect("no panic");
