@@ -23,7 +23,7 @@ static BLOCKS: AtomicPtr<Block> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Two cache lines are the least that threads do not share, since processors load lines in pairs.
 #[repr(C, align(128))]
-struct Page([AtomicU64; OBJECTS]);
+pub struct Page([AtomicU64; OBJECTS]);
 
 #[repr(C)]
 struct Block {
@@ -43,9 +43,18 @@ unsafe fn zeroed<T>() -> *mut T {
     unsafe { alloc_zeroed(Layout::new::<T>()).cast() }
 }
 
+/// The block of objects that have been killed. It has no pages: one comparison finds out whether the object
+/// lives and whether the thread has a page.
+static KILLED: Block = Block {
+    pages: [const { AtomicPtr::new(std::ptr::null_mut()) }; THREADS],
+    taken: [const { AtomicU64::new(0) }; OBJECTS / 64],
+    next: AtomicPtr::new(std::ptr::null_mut()),
+};
+
 /// The counts of an object. All are zero when it is made.
-#[derive(Clone, Copy)]
 pub struct Column {
+    /// Where threads count: `block`, or [`KILLED`]. `[ARC-1]`
+    counting: AtomicPtr<Block>,
     block: &'static Block,
     /// Less than [`OBJECTS`].
     number: usize,
@@ -58,42 +67,62 @@ impl Column {
         // SAFETY: null, or a block; blocks are never freed.
         while let Some(block) = unsafe { next.as_ref() } {
             if let Some(number) = block.claim() {
-                return Column { block, number };
+                return Column::of(block, number);
             }
             next = block.next.load(Ordering::Acquire);
         }
-        Block::add()
+        Column::of(Block::add(), 0)
     }
 
-    /// Adds to the count of the calling thread, which has this index. False if there is none
-    /// (yet: [`reach`](Column::reach)).
+    fn of(block: &'static Block, number: usize) -> Column {
+        let counting = AtomicPtr::new(std::ptr::from_ref(block).cast_mut());
+        Column {
+            counting,
+            block,
+            number,
+        }
+    }
+
+    /// True before the object is killed.
+    pub fn lives(&self) -> bool {
+        std::ptr::eq(self.counting.load(Ordering::Relaxed), self.block)
+    }
+
+    /// The object is killed. False if it had been before.
+    pub fn kill(&self) -> bool {
+        let killed = (&raw const KILLED).cast_mut();
+        self.counting.swap(killed, Ordering::AcqRel) != killed // [ARC-1]
+    }
+
+    /// Adds to the count of the calling thread, which has this index and is in a section. Returns the page;
+    /// none if the object has been killed, or if the thread has no page (yet: [`reach`](Column::reach)).
     #[inline(always)]
-    pub fn add(&self, index: usize, change: u64) -> bool {
-        let Some(place) = self.block.pages.get(index) else {
-            return false;
-        };
-        let page = place.load(Ordering::Acquire);
+    pub fn add(&self, index: usize, change: u64) -> Option<&'static Page> {
+        // SAFETY: a block that is never freed. [ARC-1]
+        let block = unsafe { &*self.counting.load(Ordering::Relaxed) };
+        let page = block.pages.get(index).map(|it| it.load(Ordering::Acquire));
         // SAFETY: null, or a page; pages are never freed.
-        let Some(page) = (unsafe { page.as_ref() }) else {
-            return false;
+        let page: Option<&'static Page> = page.and_then(|page| unsafe { page.as_ref() });
+        let Some(page) = page else {
+            unlikely();
+            return None;
         };
         // SAFETY: by the field's invariant.
         let count = unsafe { page.0.get_unchecked(self.number) };
         let before = count.load(Ordering::Relaxed);
         count.store(before.wrapping_add(change), Ordering::Relaxed);
-        true
+        Some(page)
     }
 
-    /// Sees to it that the calling thread, which has this index, has a count. False if that is impossible.
-    pub fn reach(&self, index: usize) -> bool {
+    /// Makes a page for the calling thread, which has this index, if that is possible and none is there.
+    pub fn reach(&self, index: usize) {
         let Some(place) = self.block.pages.get(index) else {
-            return false;
+            return;
         };
         if place.load(Ordering::Acquire).is_null() {
             // SAFETY: a page consists of atomic integers.
             place.store(unsafe { zeroed::<Page>() }, Ordering::Release);
         }
-        !place.load(Ordering::Relaxed).is_null()
     }
 
     /// The sum of the counts. No thread adds any more; they are zero then, and the column is free. `[ARC-2]`
@@ -114,7 +143,7 @@ impl Column {
 
 impl Block {
     /// Adds a block, of which the caller has the first column.
-    fn add() -> Column {
+    fn add() -> &'static Block {
         // SAFETY: a block consists of atomic integers and pointers.
         let made = unsafe { zeroed::<Block>() };
         // SAFETY: null, or a block that is never freed.
@@ -127,7 +156,7 @@ impl Block {
             block.next.store(first, Ordering::Relaxed);
             let order = (Ordering::AcqRel, Ordering::Relaxed);
             match BLOCKS.compare_exchange(first, made, order.0, order.1) {
-                Ok(_) => return Column { block, number: 0 },
+                Ok(_) => return block,
                 Err(other) => first = other,
             }
         }
@@ -145,3 +174,7 @@ impl Block {
         })
     }
 }
+
+/// The compiler takes the path that calls it out of the straight line.
+#[cold]
+fn unlikely() {}

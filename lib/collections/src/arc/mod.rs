@@ -30,9 +30,6 @@ const BIAS: u64 = 1 << 62;
 /// One reference less.
 const LESS: u64 = 1_u64.wrapping_neg();
 
-const LIVES: u64 = 0;
-const KILLED: u64 = 1;
-
 /// A reference to a shared object, as [`Arc`](std::sync::Arc): but cloning and dropping one writes nothing
 /// that another thread writes, until the object is killed.
 ///
@@ -98,7 +95,6 @@ pub struct RcuArc<T> {
 /// What references lead to. It is freed when `shared` reaches zero.
 struct Object<T> {
     column: Column,
-    mode: AtomicU64,
     shared: AtomicU64,
     value: T,
 }
@@ -138,7 +134,7 @@ impl<T> RcuArc<T> {
     /// Returns whether the object has been killed.
     #[inline]
     pub fn is_killed(this: &RcuArc<T>) -> bool {
-        !this.object().lives()
+        !this.object().column.lives()
     }
 
     /// Returns whether both refer to the same object.
@@ -151,7 +147,7 @@ impl<T> RcuArc<T> {
 impl<T: Send + Sync + 'static> RcuArc<T> {
     /// Kills the object, as its owner's [`kill`](RcuOwner::kill).
     pub fn kill(this: &RcuArc<T>) -> bool {
-        if this.object().mode.swap(KILLED, Ordering::AcqRel) == KILLED {
+        if !this.object().column.kill() {
             return false;
         }
         let dying = Dying(this.object);
@@ -209,12 +205,6 @@ impl<T: fmt::Debug> fmt::Debug for RcuArc<T> {
 }
 
 impl<T> Object<T> {
-    /// True before it is killed. `[ARC-1]`
-    #[inline(always)]
-    fn lives(&self) -> bool {
-        self.mode.load(Ordering::Relaxed) == LIVES
-    }
-
     /// Adds to the calling thread's count, if the object lives and the thread has one. Returns the object as
     /// well, which the fast path then need not keep.
     ///
@@ -222,19 +212,22 @@ impl<T> Object<T> {
     /// The object is there.
     #[inline(always)]
     unsafe fn count(object: NonNull<Object<T>>, change: u64) -> (NonNull<Object<T>>, bool) {
-        with_thread_index(move |index| {
-            // SAFETY: the caller's promise; a count that goes lower is for a reference that is not gone yet.
-            let it = unsafe { object.as_ref() };
-            let is_counted = it.lives() && index.is_some_and(|index| it.column.add(index, change));
-            (object, is_counted)
-        })
+        let (object, page) = with_thread_index(move |index| {
+            // SAFETY: the caller's promise; a reference that ends has not ended yet.
+            let column = unsafe { &object.as_ref().column };
+            (object, index.and_then(|index| column.add(index, change)))
+        });
+        (object, page.is_some())
     }
 
-    /// The same, for a thread that has no page yet.
+    /// The same, for a thread that may have no page yet.
     fn count_anew(&self, change: u64) -> bool {
         with_thread_index(|index| {
-            let add = |index| self.column.reach(index) && self.column.add(index, change);
-            self.lives() && index.is_some_and(add)
+            let add = |index| {
+                self.column.reach(index);
+                self.column.add(index, change)
+            };
+            index.and_then(add).is_some()
         })
     }
 
@@ -328,7 +321,6 @@ impl<T: Send + Sync + 'static> RcuOwner<T> {
     pub fn new(value: T) -> RcuOwner<T> {
         let object = Object {
             column: Column::new(),
-            mode: AtomicU64::new(LIVES),
             shared: AtomicU64::new(BIAS + 1), // the owner's reference
             value,
         };
