@@ -3,15 +3,15 @@
 //! While an object *lives*, a thread counts its references on a cache line of its own ([`counts`]), with
 //! plain loads and stores; a thread without an index, in `shared`. Only the sum means anything, and no thread
 //! looks at it: the object cannot end. `shared` has a large bias, so that it does not reach zero meanwhile. A
-//! kill changes the mode; when a grace period is over, no thread counts on its own line any more, and the sum
-//! moves to `shared`, without the bias. From then on `shared` is an ordinary count.
+//! kill takes the threads' counts away; when a grace period is over, no thread uses them any more, and their
+//! sum moves to `shared`, without the bias. From then on `shared` is an ordinary count.
 //!
 //! # Edges
-//! `[ARC-1]` a section loads the mode, and counts on the thread's line if the object lives; its end. The kill
-//! stores the mode, then requests a grace period, after which the sum is taken: it has what such sections
-//! counted, and later ones find the object killed. `[ARC-2]` sum taken and counts set to zero, the column's
-//! bit cleared (release); the bit set (acquire), the next object's first count. `[ARC-3]` a thread's use of
-//! the object, its `shared` lowered (release); zero found (acquire), the destructor.
+//! `[ARC-1]` a section loads where the object is counted, and counts there; its end. The kill stores that it
+//! is counted in `shared`, then requests a grace period, after which the sum is taken: it has what such
+//! sections counted, and later ones find the object killed. `[ARC-2]` sum taken and counts set to zero, the
+//! column's bit cleared (release); the bit set (acquire), the next object's first count. `[ARC-3]` a thread's
+//! use of the object, its `shared` lowered (release); zero found (acquire), the destructor.
 
 mod counts;
 
