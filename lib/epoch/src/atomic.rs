@@ -32,10 +32,7 @@ use crate::shared::Shared;
 /// }
 /// ```
 #[repr(transparent)]
-pub struct Atomic<T: ?Sized + Pointable> {
-    word: AtomicUsize,
-    points: PhantomData<*mut T>,
-}
+pub struct Atomic<T: ?Sized + Pointable>(AtomicUsize, PhantomData<*mut T>);
 
 // SAFETY: threads get references to the object, and may take it; who dereferences what is loaded vouches for
 // the rest.
@@ -75,10 +72,7 @@ impl<T: ?Sized + Pointable> Atomic<T> {
     }
 
     const fn of(word: usize) -> Atomic<T> {
-        Atomic {
-            word: AtomicUsize::new(word),
-            points: PhantomData,
-        }
+        Atomic(AtomicUsize::new(word), PhantomData)
     }
 
     /// A null pointer with tag 0.
@@ -87,34 +81,29 @@ impl<T: ?Sized + Pointable> Atomic<T> {
     }
 
     /// Loads the pointer.
-    #[inline]
     pub fn load<'g>(&self, ord: Ordering, _: &'g Guard) -> Shared<'g, T> {
-        Shared::of(self.word.load(ord))
+        Shared::of(self.0.load(ord))
     }
 
     /// Loads the pointer, and what was written to the object before it was published. Acquires.
-    #[inline]
     pub fn load_consume<'g>(&self, guard: &'g Guard) -> Shared<'g, T> {
         self.load(Ordering::Acquire, guard)
     }
 
     /// Stores a pointer.
-    #[inline]
     pub fn store<P: Pointer<T>>(&self, new: P, ord: Ordering) {
-        self.word.store(new.into_usize(), ord);
+        self.0.store(new.into_usize(), ord);
     }
 
     /// Stores a pointer, and returns the previous one.
-    #[inline]
     pub fn swap<'g, P: Pointer<T>>(&self, new: P, ord: Ordering, _: &'g Guard) -> Shared<'g, T> {
-        Shared::of(self.word.swap(new.into_usize(), ord))
+        Shared::of(self.0.swap(new.into_usize(), ord))
     }
 
     /// Stores `new` if the pointer is `current`, tags included, and returns it as it was stored.
     ///
     /// # Errors
     /// The pointer is another one, which the error contains.
-    #[inline]
     pub fn compare_exchange<'g, P: Pointer<T>>(
         &self,
         current: Shared<'_, T>,
@@ -125,10 +114,7 @@ impl<T: ?Sized + Pointable> Atomic<T> {
     ) -> Result<Shared<'g, T>, CompareExchangeError<'g, T, P>> {
         let new = new.into_usize();
         let current = current.into_usize();
-        exchanged(
-            new,
-            self.word.compare_exchange(current, new, success, failure),
-        )
+        exchanged(new, self.0.compare_exchange(current, new, success, failure))
     }
 
     /// As [`compare_exchange`](Self::compare_exchange), but may fail although the pointer is `current`: for
@@ -136,7 +122,6 @@ impl<T: ?Sized + Pointable> Atomic<T> {
     ///
     /// # Errors
     /// The pointer is another one, or it was not stored.
-    #[inline]
     pub fn compare_exchange_weak<'g, P: Pointer<T>>(
         &self,
         current: Shared<'_, T>,
@@ -149,8 +134,7 @@ impl<T: ?Sized + Pointable> Atomic<T> {
         let current = current.into_usize();
         exchanged(
             new,
-            self.word
-                .compare_exchange_weak(current, new, success, failure),
+            self.0.compare_exchange_weak(current, new, success, failure),
         )
     }
 
@@ -191,21 +175,18 @@ impl<T: ?Sized + Pointable> Atomic<T> {
     }
 
     /// Clears the bits of the tag that `val` does not have; returns the previous pointer.
-    #[inline]
     pub fn fetch_and<'g>(&self, val: usize, ord: Ordering, _: &'g Guard) -> Shared<'g, T> {
-        Shared::of(self.word.fetch_and(val | !tags::<T>(), ord))
+        Shared::of(self.0.fetch_and(val | !tags::<T>(), ord))
     }
 
     /// Sets bits of the tag; returns the previous pointer.
-    #[inline]
     pub fn fetch_or<'g>(&self, val: usize, ord: Ordering, _: &'g Guard) -> Shared<'g, T> {
-        Shared::of(self.word.fetch_or(val & tags::<T>(), ord))
+        Shared::of(self.0.fetch_or(val & tags::<T>(), ord))
     }
 
     /// Changes bits of the tag to the opposite; returns the previous pointer.
-    #[inline]
     pub fn fetch_xor<'g>(&self, val: usize, ord: Ordering, _: &'g Guard) -> Shared<'g, T> {
-        Shared::of(self.word.fetch_xor(val & tags::<T>(), ord))
+        Shared::of(self.0.fetch_xor(val & tags::<T>(), ord))
     }
 
     /// Takes the object.
@@ -217,7 +198,7 @@ impl<T: ?Sized + Pointable> Atomic<T> {
     /// If it is null, in a build with assertions.
     pub unsafe fn into_owned(self) -> Owned<T> {
         // SAFETY: the caller's promise.
-        unsafe { Shared::of(self.word.into_inner()).into_owned() }
+        unsafe { Shared::of(self.0.into_inner()).into_owned() }
     }
 
     /// Takes the object, if the pointer is not null: for destructors of structures.
@@ -226,12 +207,11 @@ impl<T: ?Sized + Pointable> Atomic<T> {
     /// Null, or as [`into_owned`](Self::into_owned).
     pub unsafe fn try_into_owned(self) -> Option<Owned<T>> {
         // SAFETY: the caller's promise.
-        unsafe { Shared::of(self.word.into_inner()).try_into_owned() }
+        unsafe { Shared::of(self.0.into_inner()).try_into_owned() }
     }
 }
 
 /// The result of an exchange of words.
-#[inline]
 fn exchanged<'g, T: ?Sized + Pointable, P: Pointer<T>>(
     new: usize,
     result: Result<usize, usize>,
@@ -248,21 +228,21 @@ fn exchanged<'g, T: ?Sized + Pointable, P: Pointer<T>>(
 
 impl<T: ?Sized + Pointable> fmt::Debug for Atomic<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let now = Shared::<T>::of(self.word.load(Ordering::Relaxed));
+        let now = Shared::<T>::of(self.0.load(Ordering::Relaxed));
         f.debug_tuple("Atomic").field(&now).finish()
     }
 }
 
 impl<T: ?Sized + Pointable> fmt::Pointer for Atomic<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Pointer::fmt(&Shared::<T>::of(self.word.load(Ordering::Relaxed)), f)
+        fmt::Pointer::fmt(&Shared::<T>::of(self.0.load(Ordering::Relaxed)), f)
     }
 }
 
 /// The same pointer. Loads it relaxed: what dereferences the clone must be ordered by other means.
 impl<T: ?Sized + Pointable> Clone for Atomic<T> {
     fn clone(&self) -> Self {
-        Atomic::of(self.word.load(Ordering::Relaxed))
+        Atomic::of(self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -292,7 +272,7 @@ impl<T> From<T> for Atomic<T> {
 
 impl<'g, T: ?Sized + Pointable> From<Shared<'g, T>> for Atomic<T> {
     fn from(shared: Shared<'g, T>) -> Self {
-        Atomic::of(shared.word())
+        Atomic::of(shared.into_usize())
     }
 }
 

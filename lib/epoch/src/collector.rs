@@ -12,8 +12,8 @@ use crate::guard::Guard;
 /// What one [`Guard::flush`], or the end of one guard, runs at most.
 const MOST: u64 = 512;
 
-/// What frees the objects that are deferred under its guards: the process's domain ([`default_collector`]), or
-/// one of its own. Clones are handles to the same one.
+/// What frees the objects that are deferred under its guards: the process's domain ([`default_collector`]),
+/// or one of its own. Clones are handles to the same one.
 ///
 /// ```
 /// use quiescent_epoch::{Collector, default_collector, pin};

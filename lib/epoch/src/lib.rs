@@ -24,7 +24,7 @@
 //! * **Same**: [`Atomic`], [`Owned`], [`Shared`] and their tags, [`Pointable`], [`Pointer`], [`unprotected`];
 //!   [`pin`] is a section of the process's domain, and a full fence.
 //! * **When** what is [deferred](Guard::defer) runs: never before the grace period, as there; within
-//!   [`FLUSH`](quiescent::tuning::FLUSH) also if no thread ever pins again.
+//!   [`FLUSH`](quiescent::tuning::FLUSH), also if no thread ever pins again.
 //! * **Where** it runs: in a later call of the thread that deferred it, or on the library's worker. A panic in
 //!   it is contained and [reported](quiescent::report::on_report); there it unwinds through `pin`.
 //! * [`Guard::flush`] hurries what was deferred before, and runs what is ready.
@@ -35,7 +35,7 @@
 //!   [`is_pinned`](LocalHandle::is_pinned) is true if any of them is pinned.
 //! * [`Atomic::load_consume`] acquires: an instruction more on weakly ordered machines.
 //! * The child of a fork can use everything. What was deferred before the fork runs in the parent only.
-//! * **Absent**: `no_std`, the feature `loom`.
+//! * **Absent**: `no_std`, the feature `loom`, and what 0.9 has deprecated (`compare_and_set` and its types).
 //!
 //! # Features
 //! | feature | what it does |
@@ -46,7 +46,6 @@
 mod array;
 mod atomic;
 mod collector;
-mod deprecated;
 mod guard;
 mod owned;
 mod pointer;
@@ -54,8 +53,6 @@ mod shared;
 
 pub use atomic::{Atomic, CompareExchangeError};
 pub use collector::{Collector, LocalHandle, default_collector, is_pinned, pin};
-#[allow(deprecated)]
-pub use deprecated::{CompareAndSetError, CompareAndSetOrdering};
 pub use guard::{Guard, unprotected};
 pub use owned::Owned;
 pub use pointer::{Pointable, Pointer};

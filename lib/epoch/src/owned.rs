@@ -20,10 +20,7 @@ use crate::shared::Shared;
 /// assert_eq!((*owned, owned.tag()), (5, 3));
 /// assert_eq!(*owned.into_box(), 5);
 /// ```
-pub struct Owned<T: ?Sized + Pointable> {
-    word: usize,
-    owns: PhantomData<Box<T>>,
-}
+pub struct Owned<T: ?Sized + Pointable>(usize, PhantomData<Box<T>>);
 
 impl<T> Owned<T> {
     /// Makes an object.
@@ -65,10 +62,7 @@ impl<T: ?Sized + Pointable> Owned<T> {
     }
 
     fn of(word: usize) -> Owned<T> {
-        Owned {
-            word,
-            owns: PhantomData,
-        }
+        Owned(word, PhantomData)
     }
 
     /// Gives the object to who finds it: it is freed by no one but the caller.
@@ -78,7 +72,7 @@ impl<T: ?Sized + Pointable> Owned<T> {
 
     /// The tag.
     pub fn tag(&self) -> usize {
-        self.word & tags::<T>()
+        self.0 & tags::<T>()
     }
 
     /// The same object with another tag, as far as there are bits for it.
@@ -88,12 +82,10 @@ impl<T: ?Sized + Pointable> Owned<T> {
 }
 
 impl<T: ?Sized + Pointable> Pointer<T> for Owned<T> {
-    #[inline]
     fn into_usize(self) -> usize {
-        ManuallyDrop::new(self).word
+        ManuallyDrop::new(self).0
     }
 
-    #[inline]
     unsafe fn from_usize(data: usize) -> Self {
         Owned::of(data)
     }
@@ -102,7 +94,7 @@ impl<T: ?Sized + Pointable> Pointer<T> for Owned<T> {
 impl<T: ?Sized + Pointable> Drop for Owned<T> {
     fn drop(&mut self) {
         // SAFETY: it owns the object.
-        unsafe { T::drop(address::<T>(self.word)) };
+        unsafe { T::drop(address::<T>(self.0)) };
     }
 }
 
@@ -111,20 +103,20 @@ impl<T: ?Sized + Pointable> Deref for Owned<T> {
 
     fn deref(&self) -> &T {
         // SAFETY: it owns the object, and is borrowed.
-        unsafe { T::deref(address::<T>(self.word)) }
+        unsafe { T::deref(address::<T>(self.0)) }
     }
 }
 
 impl<T: ?Sized + Pointable> DerefMut for Owned<T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: it owns the object, and is exclusively borrowed.
-        unsafe { T::deref_mut(address::<T>(self.word)) }
+        unsafe { T::deref_mut(address::<T>(self.0)) }
     }
 }
 
 impl<T: ?Sized + Pointable> fmt::Debug for Owned<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (raw, tag) = (address::<T>(self.word), self.tag());
+        let (raw, tag) = (address::<T>(self.0), self.tag());
         f.debug_struct("Owned")
             .field("raw", &raw)
             .field("tag", &tag)

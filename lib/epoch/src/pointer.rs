@@ -53,24 +53,20 @@ impl<T> Pointable for T {
 
     type Init = T;
 
-    #[inline]
     unsafe fn init(init: T) -> usize {
         Box::into_raw(Box::new(init)).expose_provenance()
     }
 
-    #[inline]
     unsafe fn deref<'a>(ptr: usize) -> &'a T {
         // SAFETY: the caller's promise.
         unsafe { &*ptr::with_exposed_provenance(ptr) }
     }
 
-    #[inline]
     unsafe fn deref_mut<'a>(ptr: usize) -> &'a mut T {
         // SAFETY: the caller's promise.
         unsafe { &mut *ptr::with_exposed_provenance_mut(ptr) }
     }
 
-    #[inline]
     unsafe fn drop(ptr: usize) {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<T>(ptr)) });
@@ -91,19 +87,16 @@ pub trait Pointer<T: ?Sized + Pointable> {
 }
 
 /// The bits of a word that are its tag.
-#[inline]
 pub(crate) const fn tags<T: ?Sized + Pointable>() -> usize {
     T::ALIGN - 1
 }
 
 /// The address in a word.
-#[inline]
 pub(crate) fn address<T: ?Sized + Pointable>(word: usize) -> usize {
     word & !tags::<T>()
 }
 
 /// The word with another tag, as far as there are bits for it.
-#[inline]
 pub(crate) fn with_tag<T: ?Sized + Pointable>(word: usize, tag: usize) -> usize {
     address::<T>(word) | tag & tags::<T>()
 }
@@ -112,7 +105,6 @@ pub(crate) fn with_tag<T: ?Sized + Pointable>(word: usize, tag: usize) -> usize 
 ///
 /// # Panics
 /// If the pointer is not aligned: its low bits would be taken for a tag.
-#[inline]
 pub(crate) fn word_of<T>(pointer: *const T) -> usize {
     let word = pointer.expose_provenance();
     assert_eq!(word & tags::<T>(), 0, "unaligned pointer");

@@ -21,43 +21,28 @@ use crate::pointer::{Pointable, Pointer, address, tags, with_tag, word_of};
 /// // SAFETY: alive, and owned by no other thread.
 /// assert_eq!(unsafe { *tagged.into_owned() }, 5);
 /// ```
-pub struct Shared<'g, T: 'g + ?Sized + Pointable> {
-    word: usize,
-    reads: PhantomData<(&'g (), *const T)>,
-}
+pub struct Shared<'g, T: 'g + ?Sized + Pointable>(usize, PhantomData<(&'g (), *const T)>);
 
 impl<T> Shared<'_, T> {
     /// The pointer without its tag.
-    #[inline]
     pub fn as_raw(&self) -> *const T {
-        ptr::with_exposed_provenance(address::<T>(self.word))
+        ptr::with_exposed_provenance(address::<T>(self.0))
     }
 }
 
 impl<'g, T: ?Sized + Pointable> Shared<'g, T> {
-    #[inline]
     pub(crate) const fn of(word: usize) -> Self {
-        Shared {
-            word,
-            reads: PhantomData,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn word(self) -> usize {
-        self.word
+        Shared(word, PhantomData)
     }
 
     /// A null pointer with tag 0.
-    #[inline]
     pub const fn null() -> Self {
         Shared::of(0)
     }
 
     /// Returns whether it is null, with any tag.
-    #[inline]
     pub fn is_null(&self) -> bool {
-        address::<T>(self.word) == 0
+        address::<T>(self.0) == 0
     }
 
     /// The object.
@@ -65,27 +50,24 @@ impl<'g, T: ?Sized + Pointable> Shared<'g, T> {
     /// # Safety
     /// Not null; the object is alive, and stays so as long as the guard; no exclusive reference to it is in
     /// use; and what made it happened before: the pointer was loaded with an ordering that acquires.
-    #[inline]
     pub unsafe fn deref(&self) -> &'g T {
         // SAFETY: the caller's promise.
-        unsafe { T::deref(address::<T>(self.word)) }
+        unsafe { T::deref(address::<T>(self.0)) }
     }
 
     /// The object.
     ///
     /// # Safety
     /// As [`deref`](Self::deref), and no other reference to the object is in use.
-    #[inline]
     pub unsafe fn deref_mut(&mut self) -> &'g mut T {
         // SAFETY: the caller's promise.
-        unsafe { T::deref_mut(address::<T>(self.word)) }
+        unsafe { T::deref_mut(address::<T>(self.0)) }
     }
 
     /// The object, or `None` if the pointer is null.
     ///
     /// # Safety
     /// Null, or as [`deref`](Self::deref).
-    #[inline]
     pub unsafe fn as_ref(&self) -> Option<&'g T> {
         // SAFETY: the caller's promise.
         (!self.is_null()).then(|| unsafe { self.deref() })
@@ -98,43 +80,37 @@ impl<'g, T: ?Sized + Pointable> Shared<'g, T> {
     ///
     /// # Panics
     /// If it is null, in a build with assertions.
-    #[inline]
     pub unsafe fn into_owned(self) -> Owned<T> {
         debug_assert!(!self.is_null(), "converting a null `Shared` into `Owned`");
         // SAFETY: the caller's promise.
-        unsafe { Owned::from_usize(self.word) }
+        unsafe { Owned::from_usize(self.0) }
     }
 
     /// Takes the object back, if the pointer is not null.
     ///
     /// # Safety
     /// Null, or as [`into_owned`](Self::into_owned).
-    #[inline]
     pub unsafe fn try_into_owned(self) -> Option<Owned<T>> {
         // SAFETY: the caller's promise.
         (!self.is_null()).then(|| unsafe { self.into_owned() })
     }
 
     /// The tag.
-    #[inline]
     pub fn tag(&self) -> usize {
-        self.word & tags::<T>()
+        self.0 & tags::<T>()
     }
 
     /// The same pointer with another tag, as far as there are bits for it.
-    #[inline]
     pub fn with_tag(&self, tag: usize) -> Self {
-        Shared::of(with_tag::<T>(self.word, tag))
+        Shared::of(with_tag::<T>(self.0, tag))
     }
 }
 
 impl<T: ?Sized + Pointable> Pointer<T> for Shared<'_, T> {
-    #[inline]
     fn into_usize(self) -> usize {
-        self.word
+        self.0
     }
 
-    #[inline]
     unsafe fn from_usize(data: usize) -> Self {
         Shared::of(data)
     }
@@ -159,7 +135,7 @@ impl<T> From<*const T> for Shared<'_, T> {
 /// Of the words: pointers with different tags differ.
 impl<'g, T: ?Sized + Pointable> PartialEq<Shared<'g, T>> for Shared<'g, T> {
     fn eq(&self, other: &Self) -> bool {
-        self.word == other.word
+        self.0 == other.0
     }
 }
 
@@ -173,13 +149,13 @@ impl<'g, T: ?Sized + Pointable> PartialOrd<Shared<'g, T>> for Shared<'g, T> {
 
 impl<T: ?Sized + Pointable> Ord for Shared<'_, T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.word.cmp(&other.word)
+        self.0.cmp(&other.0)
     }
 }
 
 impl<T: ?Sized + Pointable> fmt::Debug for Shared<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (raw, tag) = (address::<T>(self.word), self.tag());
+        let (raw, tag) = (address::<T>(self.0), self.tag());
         f.debug_struct("Shared")
             .field("raw", &raw)
             .field("tag", &tag)
@@ -189,7 +165,7 @@ impl<T: ?Sized + Pointable> fmt::Debug for Shared<'_, T> {
 
 impl<T: ?Sized + Pointable> fmt::Pointer for Shared<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let raw: *const () = ptr::without_provenance(address::<T>(self.word));
+        let raw: *const () = ptr::without_provenance(address::<T>(self.0));
         fmt::Pointer::fmt(&raw, f)
     }
 }

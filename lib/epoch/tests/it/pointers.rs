@@ -87,28 +87,6 @@ fn exchanges_compare_tags_and_give_back_what_they_do_not_store() {
 }
 
 #[test]
-#[allow(deprecated)]
-fn deprecated_names_work() {
-    use crossbeam_epoch::{CompareAndSetError, CompareAndSetOrdering};
-    let guard = &pin();
-    let link = Atomic::<u64>::null();
-    let new = Shared::null().with_tag(1);
-    assert_eq!(
-        link.compare_and_set(Shared::null(), new, SeqCst, guard)
-            .unwrap(),
-        new
-    );
-    let error: CompareAndSetError<'_, u64, Shared<'_, u64>> = link
-        .compare_and_set_weak(Shared::null(), new, (AcqRel, Relaxed), guard)
-        .unwrap_err();
-    assert_eq!(error.current, new);
-    assert_eq!(
-        (AcqRel.success(), AcqRel.failure(), Release.failure()),
-        (AcqRel, Acquire, Relaxed)
-    );
-}
-
-#[test]
 fn an_array_knows_its_length_and_takes_a_tag() {
     for length in [0, 1, 1000] {
         let mut array = Owned::<[MaybeUninit<u32>]>::init(length).with_tag(3);
