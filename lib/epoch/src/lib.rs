@@ -25,12 +25,12 @@
 //!   [`pin`] is a section of the process's domain, and a full fence.
 //! * **When** what is [deferred](Guard::defer) runs: never before the grace period, as there; within
 //!   [`FLUSH`](quiescent::tuning::FLUSH), also if no thread ever pins again.
-//! * **Where** it runs: in a later call of the thread that deferred it, or on the library's worker. A panic in
-//!   it is contained and [reported](quiescent::report::on_report); there it unwinds through `pin`.
+//! * **Where** it runs: in a later call of the thread that deferred it, or on the library's worker. A panic
+//!   in it is contained and [reported](quiescent::report::on_report); there it unwinds through `pin`.
 //! * [`Guard::flush`] hurries what was deferred before, and runs what is ready.
 //! * [`Guard::repin`] does nothing unless a grace period waits for this thread.
-//! * A [`Collector`] of one's own is a [`Domain`](quiescent::Domain). The last handle or guard that is dropped
-//!   runs what is deferred, at once and in its thread.
+//! * A [`Collector`] of one's own is a [`Domain`](quiescent::Domain). The last handle or guard that is
+//!   dropped runs what is deferred, at once and in its thread.
 //! * The [`LocalHandle`]s of one thread and one collector share their state:
 //!   [`is_pinned`](LocalHandle::is_pinned) is true if any of them is pinned.
 //! * [`Atomic::load_consume`] acquires: an instruction more on weakly ordered machines.

@@ -1,5 +1,5 @@
-//! The public names of seize 0.5, on domains of [`quiescent`]. A program, or the map `papaya` that is in it,
-//! changes one line of its `Cargo.toml`:
+//! The public names of seize 0.5, on domains of [`quiescent`]. A program changes one line of its
+//! `Cargo.toml`:
 //!
 //! ```toml
 //! seize = { package = "quiescent-seize", version = "0.1" }
@@ -27,14 +27,14 @@
 //! * **When** what is [retired](Collector::retire) is freed: after a grace period, also if it is retired
 //!   without a guard; later than in seize if little is retired, but within
 //!   [`FLUSH`](quiescent::tuning::FLUSH) without a further call.
-//! * **Where**: in a later call of the thread that retired it, or on the library's worker. A panic in `reclaim`
-//!   is contained and [reported](quiescent::report::on_report).
+//! * **Where**: in a later call of the thread that retired it, or on the library's worker. A panic in
+//!   `reclaim` is contained and [reported](quiescent::report::on_report).
 //! * [`Collector::batch_size`] does nothing: a batch follows the cost of a grace period. [`Guard::flush`]
 //!   hurries what was retired before, and runs what is ready.
 //! * [`Guard::refresh`] of a local guard does nothing unless a grace period waits for this thread.
 //! * The first owned guard makes the collector wait for owned guards, too, and retiring slower from then on.
 //! * [`Guard::thread_id`]: numbers are not used again, so they are not small if many threads come and go.
-//! * The child of a fork can use everything. What was retired before the fork is reclaimed in the parent only.
+//! * The child of a fork can use everything. What was retired before the fork is reclaimed in the parent.
 //! * **Absent**: the module `guide`.
 
 mod collector;
