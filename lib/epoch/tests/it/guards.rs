@@ -23,39 +23,44 @@ impl Drop for Counted {
     }
 }
 
+/// A word that shares its cache lines with no other one.
+#[derive(Default)]
+#[repr(align(256))]
+struct Line(AtomicUsize);
+
 /// What a thread stored before `pin` is seen by what another one loads after `pin`, or the other way around.
+/// Before that, each stores to lines that the other one has, so that its store takes a while to be seen.
 #[test]
 fn pin_is_a_full_fence() {
-    const ROUNDS: usize = 200_000;
-    let (stored, round) = (
-        [AtomicUsize::new(0), AtomicUsize::new(0)],
-        [AtomicUsize::new(0), AtomicUsize::new(0)],
-    );
-    let missed: Vec<Vec<bool>> = thread::scope(|scope| {
-        let (stored, round) = (&stored, &round);
+    const ROUNDS: usize = 100_000;
+    let (stored, round) = (<[Line; 2]>::default(), <[Line; 2]>::default());
+    let before = <[Line; 16]>::default();
+    let missed = thread::scope(|scope| {
+        let (stored, round, before) = (&stored, &round, &before);
         let threads = [0, 1].map(|me| {
             scope.spawn(move || {
                 let other = 1 - me;
                 let mut missed = Vec::with_capacity(ROUNDS);
                 for now in 1..=ROUNDS {
                     // Both begin a round at about the same time, after both have ended the last one.
-                    round[me].store(now, SeqCst);
+                    round[me].0.store(now, SeqCst);
                     let mut spins = 0u32;
-                    while round[other].load(SeqCst) < now {
+                    while round[other].0.load(SeqCst) < now {
                         spins += 1;
                         if spins.is_multiple_of(1000) {
                             thread::yield_now();
                         }
                     }
-                    stored[me].store(now, Relaxed);
+                    before.iter().for_each(|line| line.0.store(now, Relaxed));
+                    stored[me].0.store(now, Relaxed);
                     let guard = pin();
-                    missed.push(stored[other].load(Relaxed) < now);
+                    missed.push(stored[other].0.load(Relaxed) < now);
                     drop(guard);
                 }
                 missed
             })
         });
-        threads.map(|thread| thread.join().unwrap()).into()
+        threads.map(|thread| thread.join().unwrap())
     });
     let both = missed[0]
         .iter()
@@ -156,7 +161,8 @@ fn a_collector_that_goes_frees_everything() {
                 });
             }
         });
-        // The guard is the last to have the collector.
+        // The guard is the last to have the collector. A section of another one makes no difference.
+        let _open = pin();
         let handle = collector.register();
         let guard = handle.pin();
         drop((collector, handle));
