@@ -27,7 +27,8 @@ use super::own::{Own, Tally};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::event::Move;
-use crate::{CpuSet, Error, Event, Window};
+use crate::record::offloading::Offloading;
+use crate::{Error, Event, Window};
 use std::collections::BTreeMap;
 
 mod table;
@@ -50,7 +51,7 @@ pub(crate) struct Idle {
     names: Names,
     /// Callbacks that wait: CPU, function.
     waiting: Waiting<u64, (u32, u32)>,
-    offloaded: CpuSet,
+    offloading: Offloading,
     /// By reason and what is named.
     ticks: BTreeMap<(&'static str, u32), Tally>,
     /// Stops of the tick that were refused, by what needs it.
@@ -176,6 +177,7 @@ impl Part for Idle {
         let past = || seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
         let after = !seen.inside && (self.entered || past());
         self.switches(seen, after);
+        self.offloading.see(record, event);
         match event.moves() {
             Some(Move::Queued { head, function }) => self.queued(record.cpu, head, function),
             Some(Move::Invoked { head, .. }) => {
@@ -209,7 +211,6 @@ impl Part for Idle {
                     tick.softirq = true;
                 }
             }
-            Event::NocbWake { cpu, .. } => self.offloaded.insert(cpu),
             Event::TickStop {
                 stopped,
                 dependency,
@@ -308,7 +309,7 @@ impl Idle {
     fn tick(&mut self, seen: &Seen<'_>) {
         let at = seen.record.cpu;
         self.settle(at);
-        let offloaded = self.offloaded.contains(at);
+        let offloaded = self.offloading.is(at);
         let cpu = self.cpus.row(at);
         if seen.record.pid == 0 {
             let inside = seen.inside && seen.filter.cpu(at);
