@@ -9,8 +9,8 @@ mod replay;
 mod saved;
 mod text;
 
-use super::code;
 use super::shard::{Note, Piece};
+use super::{code, stopped_after};
 use crate::arguments::shard::Shard;
 use crate::arguments::sim::Sim;
 use crate::show::file::{self, Kind, Permit};
@@ -25,6 +25,7 @@ pub use saved::{Values, rows as saved_rows};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use text::Names;
 
 /// The trace of a run: a trace is an input of other commands, so that none is replaced unasked.
 pub const TRACE: Kind = Kind::data("--trace");
@@ -74,17 +75,17 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         of,
         variants.iter().copied().zip(&figures),
     );
+    let seeds = options.seeds as usize;
+    let done = runs.iter().map(Vec::len).sum();
     let stopped = stop.load(Ordering::Relaxed);
-    report.option("stopped", stopped);
+    let after = stopped_after(&mut report, stopped, (done, variants.len() * seeds), "runs");
     let printed = match options.json {
         true => Printed::json(&report),
         false => {
-            let width = output::columns();
-            let text = text::text(&report, &variants, options.seeds, options.full, width);
-            Printed::text(match options.recommend {
-                true => saved::recommendation(&report, &variants, width) + "\n" + &text,
-                false => text,
-            })
+            let names: Vec<_> = variants.iter().map(|it| it.names()).collect();
+            let full = variants.first().filter(|_| options.full);
+            let full = full.map(|it| (*it, options.seeds));
+            Printed::text(text::screen(&report, &names, full, output::columns()) + &after)
         }
     };
     output::print(&printed)?;
@@ -112,7 +113,8 @@ fn fill<'a>(
             _ => Vec::new(),
         };
         let rows = report.rows.len() - before;
-        pieces.push(Piece { rows, values });
+        let said = [&variant.case, &variant.varies].map(String::clone).into();
+        pieces.push(Piece { rows, values, said });
     }
     match (shard, &pieces[..]) {
         (Some(shard), _) => Note::of(shard, of, DONE, pieces).put(report),
@@ -157,6 +159,21 @@ struct Variant {
     case: String,
     varies: String,
     plan: Plan,
+}
+
+impl Variant {
+    fn names(&self) -> Names<'_> {
+        (&self.case, &self.varies)
+    }
+}
+
+/// The first screen of these variants, each by its names.
+pub fn screen(report: &Report, variants: &[Vec<String>], width: usize) -> String {
+    let names = variants.iter().filter_map(|it| match &it[..] {
+        [case, varies] => Some((case.as_str(), varies.as_str())),
+        _ => None,
+    });
+    text::screen(report, &names.collect::<Vec<_>>(), None, width)
 }
 
 /// All points of the sweeps, in the order in which they were given; the last sweep changes fastest.
@@ -356,6 +373,7 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
     report.option("seeds", options.seeds);
     report.option("seconds", first.length / 1_000_000_000);
     report.option("sweep", options.sweep.clone());
+    report.option("recommend", options.recommend);
     for (key, of) in [
         (
             "warnings",
