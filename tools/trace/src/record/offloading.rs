@@ -7,9 +7,9 @@
 //! | `rcuop/N` is woken | yes |
 //! | nothing | as others: yes if threads invoke on all CPUs of which it is seen |
 //!
-//! The first line that applies decides. `rcuop/N` may exist for a CPU that is not offloaded, so that a wake-up
-//! says less than an invocation. A group's thread sleeps and wakes in the name of the group's first CPU,
-//! which need not be offloaded.
+//! The first line that applies decides. `rcuop/N` may exist for a CPU that is not offloaded, so that a
+//! wake-up says less than an invocation. A group's thread sleeps and wakes in the name of the group's first
+//! CPU, which need not be offloaded.
 
 use crate::{CpuSet, Event, Record, Role, role};
 
