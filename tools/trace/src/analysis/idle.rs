@@ -35,6 +35,12 @@ mod table;
 
 pub(crate) use table::share;
 
+/// Why a tick was, and what is named.
+type Reason = (&'static str, u32);
+
+/// The most entries of [`Idle::owing`]; later ticks are decided by what is known at their time.
+const OWING_MOST: usize = 1 << 12;
+
 /// Idle states of all CPUs that have a row of their own: a kernel has ten a CPU at most.
 const STATES_MOST: usize = 1 << 15;
 
@@ -53,7 +59,10 @@ pub(crate) struct Idle {
     waiting: Waiting<u64, (u32, u32)>,
     offloading: Offloading,
     /// By reason and what is named.
-    ticks: BTreeMap<(&'static str, u32), Tally>,
+    ticks: BTreeMap<Reason, Tally>,
+    /// Ticks of CPUs with callbacks: the reason if the CPU is not offloaded, and if it is, which the rest of the
+    /// trace may tell.
+    owing: BTreeMap<(u32, [Reason; 2]), u64>,
     /// Stops of the tick that were refused, by what needs it.
     refused: BTreeMap<u32, Tally>,
     stopped: Tally,
@@ -165,6 +174,7 @@ impl Part for Idle {
         self.room = Room::default();
         self.states_refused = 0;
         self.ticks.clear();
+        self.owing.clear();
         self.refused.clear();
         self.stopped = Tally::default();
         self.lost.reset();
@@ -235,6 +245,10 @@ impl Part for Idle {
     fn finish(mut self: Box<Self>, findings: &mut Findings, own: &Own) -> Result<(), Error> {
         let open: Vec<u32> = self.cpus.iter().map(|(cpu, _)| cpu).collect();
         open.into_iter().for_each(|cpu| self.settle(cpu));
+        for ((cpu, reasons), n) in std::mem::take(&mut self.owing) {
+            let reason = reasons[usize::from(self.offloading.is(cpu))];
+            self.ticks.entry(reason).or_default().add_n(cpu, n);
+        }
         let shown = self.cpus_table(findings, own);
         self.states_table(findings, own, &shown);
         self.ticks_table(findings, own);
@@ -309,12 +323,11 @@ impl Idle {
     fn tick(&mut self, seen: &Seen<'_>) {
         let at = seen.record.cpu;
         self.settle(at);
-        let offloaded = self.offloading.is(at);
         let cpu = self.cpus.row(at);
         if seen.record.pid == 0 {
             let inside = seen.inside && seen.filter.cpu(at);
             cpu.ticks += u64::from(inside);
-            let callbacks = (cpu.callbacks > 0 && !offloaded).then_some(cpu.oldest);
+            let callbacks = (cpu.callbacks > 0).then_some(cpu.oldest);
             cpu.tick = Some(Tick {
                 inside,
                 callbacks,
@@ -339,10 +352,6 @@ impl Idle {
         let none = self.names.number("");
         let reason = match tick {
             Tick {
-                callbacks: Some(function),
-                ..
-            } => ("callbacks", function),
-            Tick {
                 timer: Some(function),
                 ..
             } => ("timer", function),
@@ -350,7 +359,15 @@ impl Idle {
             Tick { busy: true, .. } => ("after a task", none),
             _ => ("nothing seen", none),
         };
-        self.ticks.entry(reason).or_default().add(cpu);
+        let callbacks = tick.callbacks.map(|function| ("callbacks", function));
+        match callbacks.filter(|_| self.owing.len() < OWING_MOST) {
+            Some(callbacks) => *self.owing.entry((cpu, [callbacks, reason])).or_default() += 1,
+            None => {
+                let owes = callbacks.filter(|_| !self.offloading.is(cpu));
+                let reason = owes.unwrap_or(reason);
+                self.ticks.entry(reason).or_default().add(cpu);
+            }
+        }
     }
 
     fn queued(&mut self, at: u32, head: u64, function: &str) {

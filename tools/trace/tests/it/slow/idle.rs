@@ -95,11 +95,10 @@ fn share(us: u64, (start, end): (u64, u64), cpus: usize) -> Option<f64> {
     (whole > 0).then(|| us as f64 * 100.0 / whole as f64)
 }
 
-/// By what happened before the tick; CPU 1 alone has a thread that invokes.
-fn offloaded(case: &Case, tick: usize, at: u32) -> bool {
+/// By all that the trace has; CPU 1 alone has a thread that invokes.
+fn offloaded(case: &Case, at: u32) -> bool {
     let is_thread = |task: usize| TASKS[task].0 == "rcuop/1";
-    let before = &case.entries[..tick];
-    let any = |of: &dyn Fn(&Entry) -> bool| before.iter().any(of);
+    let any = |of: &dyn Fn(&Entry) -> bool| case.entries.iter().any(of);
     let batch = |it: &Entry| matches!(it.what, What::BatchStart { .. });
     let by_thread = |cpu| {
         any(&|it| it.what == What::Offload { cpu })
@@ -119,7 +118,7 @@ fn offloaded(case: &Case, tick: usize, at: u32) -> bool {
 fn reason(case: &Case, tick: usize) -> String {
     let at = case.entries[tick].cpu;
     let here = |place: &usize| case.entries[*place].cpu == at;
-    if let Some(oldest) = waiting(case, tick, at).filter(|_| !offloaded(case, tick, at)) {
+    if let Some(oldest) = waiting(case, tick, at).filter(|_| !offloaded(case, at)) {
         return format!("tick callbacks {oldest}");
     }
     let over = |place: &usize| match case.entries[*place].what {
