@@ -212,13 +212,6 @@ mod tests {
             let options = machine("8", &[("kernel", name)]);
             assert_eq!(get(&options), release, "{name}");
         }
-        for none in ["6.12.", "6.12.x", "6.12-", "6.12x", "6", "6.20", "5.9.1"] {
-            assert_eq!(
-                set(&mut Options::kernel_6_12(8, 1000), none),
-                None,
-                "{none}"
-            );
-        }
         let [first, last] = RELEASES;
         assert!(ALLOWED.starts_with(&format!("{first} to {last}, ")));
         let all = HISTORY.iter().flat_map(|it| &it.values).map(|it| it.since);
@@ -301,7 +294,9 @@ mod tests {
 
     #[test]
     fn an_unknown_version_is_refused_with_those_that_are_known() {
-        for name in ["5.9", "6", "6.12.1", "v6.12", "06.12", "6.20", "7.4", "8.0"] {
+        for name in [
+            "5.9.1", "6", "6.12.", "6.12.x", "6.12-", "v6.12", "06.12", "6.20", "7.4.2", "8.0",
+        ] {
             let mut options = Options::kernel_6_12(8, 1000);
             let error = apply(&mut options, &[("kernel", name)]).unwrap_err();
             assert!(error.to_string().contains(ALLOWED), "{error}");
