@@ -4,6 +4,7 @@
 //! later. Most have one of each, with the same name.
 
 use crate::deferral::Deferring;
+use crate::maps::measured::Mapping;
 use crate::subjects::Subject;
 
 #[cfg(feature = "peers")]
@@ -12,6 +13,8 @@ mod arc_swap;
 mod ck;
 #[cfg(feature = "peers")]
 mod crossbeam;
+#[cfg(feature = "peers")]
+mod dashmap;
 mod domain;
 #[cfg(feature = "peers")]
 mod haphazard;
@@ -19,7 +22,11 @@ mod haphazard;
 mod kovan;
 #[cfg(have_liburcu)]
 mod liburcu;
+#[cfg(feature = "peers")]
+mod papaya;
 mod quiescent;
+#[cfg(feature = "peers")]
+mod scc;
 #[cfg(feature = "peers")]
 mod sdd;
 #[cfg(feature = "peers")]
@@ -67,6 +74,18 @@ pub(crate) fn all() -> Vec<Peers> {
     ]
 }
 
+/// Every map of this build, quiescent's first.
+pub(crate) fn maps() -> Vec<Mapping> {
+    vec![
+        #[cfg(feature = "peers")]
+        Mapping::of::<papaya::Papaya>("papaya"),
+        #[cfg(feature = "peers")]
+        Mapping::of::<dashmap::Dashmap>("dashmap"),
+        #[cfg(feature = "peers")]
+        Mapping::of::<scc::Scc>("scc"),
+    ]
+}
+
 /// Set by what a library runs last.
 #[cfg(feature = "peers")]
 type Last = std::sync::Arc<std::sync::atomic::AtomicBool>;
@@ -110,6 +129,9 @@ pub fn absent() -> Vec<Absent> {
         "arc-swap",
         "arc-swap-cache",
         "arc-swap-full",
+        "papaya",
+        "dashmap",
+        "scc",
     ];
     let c = [
         "liburcu-memb",
@@ -122,9 +144,10 @@ pub fn absent() -> Vec<Absent> {
         true => INSTALL_C,
         false => BUILD_PEERS,
     };
-    let all = all();
+    let (all, maps) = (all(), maps());
     let present = |name: &str| {
-        all.iter().any(|it| {
+        let maps = maps.iter().any(|it| it.name == name);
+        maps || all.iter().any(|it| {
             it.reading.iter().any(|it| it.name == name)
                 || it.deferring.iter().any(|it| it.name == name)
         })
