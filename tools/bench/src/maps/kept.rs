@@ -18,7 +18,7 @@ fn above<T: Stored>(figures: &mut Figures, before: Option<u64>, entries: u64) {
 /// With so many entries.
 pub(super) fn full<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
     let before = warm::<F, T, S>()?;
-    let map = F::empty::<T, S>();
+    let map = F::Of::<T, S>::empty();
     filled(&map, 1, entries)?;
     map.settle();
     let mut figures = Figures::of(format!("{} {} full", T::NAME, short(entries)));
@@ -29,7 +29,7 @@ pub(super) fn full<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
 /// With the newest tenth of so many left, this time later: nothing calls the map meanwhile.
 pub(super) fn emptied<F: Family, T: Stored, S: Hasher>(entries: u64, rest: Duration) -> Said {
     let before = warm::<F, T, S>()?;
-    let map = F::empty::<T, S>();
+    let map = F::Of::<T, S>::empty();
     let mut keys = filled(&map, 1, entries)?;
     let left = (entries / 10).max(1);
     for _ in left..entries {
@@ -46,7 +46,7 @@ pub(super) fn emptied<F: Family, T: Stored, S: Hasher>(entries: u64, rest: Durat
 /// What a library, and the allocator for its threads, has once is no memory of a map: the bytes that are
 /// given out after another map was used and dropped.
 fn warm<F: Family, T: Stored, S: Hasher>() -> Result<Option<u64>, String> {
-    let map = F::empty::<T, S>();
+    let map = F::Of::<T, S>::empty();
     let mut keys = filled(&map, 1, 1_000)?;
     while keys[0].len() > 0 {
         keys[0].remove(&map);

@@ -65,6 +65,7 @@ impl Keys {
         self.high - self.low
     }
 
+    /// 64 bits by chance.
     #[inline(always)]
     fn draw(&mut self) -> u64 {
         // xorshift64
@@ -74,11 +75,17 @@ impl Keys {
         self.drawn
     }
 
-    /// One of them, by chance.
+    /// The key that the lower half of these bits stands for.
+    #[inline(always)]
+    fn key(&self, drawn: u64) -> u64 {
+        self.low + (((drawn & 0xFFFF_FFFF) * self.len()) >> 32)
+    }
+
+    /// A key, by chance.
     #[inline(always)]
     pub(super) fn any(&mut self) -> u64 {
-        let drawn = self.draw() & 0xFFFF_FFFF;
-        self.low + ((drawn * self.len()) >> 32)
+        let drawn = self.draw();
+        self.key(drawn)
     }
 
     /// Adds the next key; whether the map did.
@@ -117,14 +124,15 @@ impl Keys {
 
     #[inline(always)]
     fn turn<T: Stored>(&mut self, map: &impl Map<T>, mix: &Mix) -> bool {
-        let what = (self.draw() >> 32) % 100;
+        let drawn = self.draw();
+        let what = ((drawn >> 32) * 100) >> 32;
         let (remove, insert) = (mix.get + mix.remove, mix.get + mix.remove + mix.insert);
         match what {
             _ if self.len() == 0 => self.insert(map),
-            what if what < mix.get => map.get(self.any()),
+            what if what < mix.get => map.get(self.key(drawn)),
             what if what < remove => self.remove(map),
             what if what < insert => self.insert(map),
-            _ => map.update(self.any()),
+            _ => map.update(self.key(drawn)),
         }
     }
 

@@ -16,6 +16,8 @@ pub trait Stored: 'static {
     type Key: Hash + Eq + Clone + Debug + Borrow<Self::Asked> + Send + Sync + 'static;
     /// What is looked up.
     type Asked: Hash + Eq + ?Sized;
+    /// What that is borrowed from.
+    type Query: Borrow<Self::Asked>;
     /// Of the map.
     type Value: Clone + Debug + Send + Sync + 'static;
     /// The name in cases.
@@ -24,14 +26,16 @@ pub trait Stored: 'static {
     fn key(number: u64) -> Self::Key;
     /// The value of that key.
     fn value(number: u64) -> Self::Value;
-    /// The same key, as it is looked up.
-    fn asked<R>(number: u64, with: impl FnOnce(&Self::Asked) -> R) -> R;
+    /// The same key, as it is looked up, without an allocation.
+    fn query(number: u64) -> Self::Query;
     /// Whether this value is of that key; reads the value.
     fn is_of(value: &Self::Value, number: u64) -> bool;
 }
 
 /// What is measured of a map. Each call is one operation: it enters a section of the library, and leaves it.
 pub trait Map<T: Stored>: Sync {
+    /// One without entries.
+    fn empty() -> Self;
     /// Whether the key is there, with its value.
     fn get(&self, number: u64) -> bool;
     /// How many of the keys are there, with their values.
@@ -45,7 +49,7 @@ pub trait Map<T: Stored>: Sync {
     /// Whether the key was there, and was removed.
     fn remove(&self, number: u64) -> bool;
     /// The entries.
-    fn len(&self) -> usize;
+    fn entries(&self) -> usize;
     /// Has what was removed freed, as far as the library has a call for it.
     fn settle(&self) {}
 }
@@ -62,8 +66,6 @@ impl<S: BuildHasher + Clone + Default + Send + Sync + 'static> Hasher for S {}
 pub trait Family: 'static {
     /// The map.
     type Of<T: Stored, S: Hasher>: Map<T> + Send + 'static;
-    /// An empty one.
-    fn empty<T: Stored, S: Hasher>() -> Self::Of<T, S>;
 }
 
 /// Numbers: 8 bytes each.
@@ -83,6 +85,7 @@ fn apart(number: u64) -> u64 {
 impl Stored for Numbers {
     type Key = u64;
     type Asked = u64;
+    type Query = u64;
     type Value = u64;
     const NAME: &'static str = "u64";
 
@@ -94,9 +97,8 @@ impl Stored for Numbers {
         number
     }
 
-    #[inline(always)]
-    fn asked<R>(number: u64, with: impl FnOnce(&u64) -> R) -> R {
-        with(&apart(number))
+    fn query(number: u64) -> u64 {
+        apart(number)
     }
 
     #[inline(always)]
@@ -105,21 +107,37 @@ impl Stored for Numbers {
     }
 }
 
-/// 16 letters, of four bits each.
+/// Eight letters, of four bits each.
 #[inline(always)]
-fn letters(number: u64) -> [u8; 16] {
-    let apart = apart(number);
-    std::array::from_fn(|at| b'a' + ((apart >> (4 * at)) & 15) as u8)
+fn letters(bits: u32) -> [u8; 8] {
+    let mut each = u64::from(bits);
+    each = (each | each << 16) & 0x0000_FFFF_0000_FFFF;
+    each = (each | each << 8) & 0x00FF_00FF_00FF_00FF;
+    each = (each | each << 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    (each + 0x0101_0101_0101_0101 * u64::from(b'a')).to_ne_bytes()
+}
+
+/// 16 letters.
+#[derive(Debug)]
+pub struct Letters([[u8; 8]; 2]);
+
+impl Borrow<str> for Letters {
+    #[inline(always)]
+    fn borrow(&self) -> &str {
+        // SAFETY: letters of ASCII.
+        unsafe { std::str::from_utf8_unchecked(self.0.as_flattened()) }
+    }
 }
 
 impl Stored for Strings {
     type Key = String;
     type Asked = str;
+    type Query = Letters;
     type Value = String;
     const NAME: &'static str = "strings";
 
     fn key(number: u64) -> String {
-        Self::asked(number, str::to_owned)
+        str::to_owned(Self::query(number).borrow())
     }
 
     fn value(number: u64) -> String {
@@ -127,13 +145,14 @@ impl Stored for Strings {
     }
 
     #[inline(always)]
-    fn asked<R>(number: u64, with: impl FnOnce(&str) -> R) -> R {
-        with(std::str::from_utf8(&letters(number)).expect("letters"))
+    fn query(number: u64) -> Letters {
+        let apart = apart(number);
+        Letters([letters(apart as u32), letters((apart >> 32) as u32)])
     }
 
     #[inline(always)]
     fn is_of(value: &String, number: u64) -> bool {
-        value.as_bytes() == letters(number)
+        value.as_bytes().starts_with(&letters(apart(number) as u32))
     }
 }
 

@@ -64,7 +64,7 @@ impl Times {
 
 /// Reads keys that stay, and beside each read nothing: what the clock and the machine add.
 pub(super) fn reads<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
-    let map = F::empty::<T, S>();
+    let map = F::Of::<T, S>::empty();
     let mut kept = filled(&map, 1, entries)?.swap_remove(0);
     let (stamps, grown) = (clock::stamps_per_us(), AtomicBool::new(false));
     let (reads, nothing, wrong) = std::thread::scope(|scope| {

@@ -35,7 +35,7 @@ pub(super) fn timed<T: Stored>(
     let ran = threads::run(&Threads(map, PhantomData), keys.len(), prepare, work, || ())?;
     let (now, wrong): (Vec<Keys>, Vec<u64>) = ran.results.into_iter().unzip();
     *keys = now;
-    let (wrong, len) = (wrong.iter().sum::<u64>(), map.len() as u64);
+    let (wrong, len) = (wrong.iter().sum::<u64>(), map.entries() as u64);
     let expected: u64 = keys.iter().map(Keys::len).sum();
     match wrong == 0 && len == expected {
         true => Ok(ran.cpu_ns as f64 / turns as f64),
@@ -78,7 +78,7 @@ pub(super) fn mixes<F: Family, T: Stored, S: Hasher>(
     threads: u64,
     turns: u64,
 ) -> Said {
-    let map = F::empty::<T, S>();
+    let map = F::Of::<T, S>::empty();
     let mut keys = filled(&map, threads, entries)?;
     let mixes = MIXES.iter();
     mixes
@@ -89,7 +89,7 @@ pub(super) fn mixes<F: Family, T: Stored, S: Hasher>(
 /// An empty map to so many entries.
 pub(super) fn growth<F: Family, T: Stored, S: Hasher>(entries: u64, threads: u64) -> Said {
     let grown = |mix| {
-        let map = F::empty::<T, S>();
+        let map = F::Of::<T, S>::empty();
         let mut keys = (0..threads).map(Keys::of).collect();
         figure(&map, &mut keys, entries, mix, entries)
     };

@@ -25,6 +25,7 @@ mod liburcu;
 #[cfg(feature = "peers")]
 mod papaya;
 mod quiescent;
+mod rcu_map;
 #[cfg(feature = "peers")]
 mod scc;
 #[cfg(feature = "peers")]
@@ -77,6 +78,7 @@ pub(crate) fn all() -> Vec<Peers> {
 /// Every map of this build, quiescent's first.
 pub(crate) fn maps() -> Vec<Mapping> {
     vec![
+        Mapping::of::<rcu_map::Rcu>(quiescent_report::OURS),
         #[cfg(feature = "peers")]
         Mapping::of::<papaya::Papaya>("papaya"),
         #[cfg(feature = "peers")]

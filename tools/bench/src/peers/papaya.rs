@@ -2,29 +2,30 @@
 
 use crate::maps::{Family, Hasher, Map, Stored};
 use ::papaya::{Guard, HashMap};
+use std::borrow::Borrow;
 
 pub(super) struct Papaya;
 
 impl Family for Papaya {
     type Of<T: Stored, S: Hasher> = HashMap<T::Key, T::Value, S>;
-
-    fn empty<T: Stored, S: Hasher>() -> Self::Of<T, S> {
-        HashMap::with_hasher(S::default())
-    }
 }
 
 impl<T: Stored, S: Hasher> Map<T> for HashMap<T::Key, T::Value, S> {
+    fn empty() -> Self {
+        HashMap::with_hasher(S::default())
+    }
+
     #[inline(always)]
     fn get(&self, number: u64) -> bool {
-        T::asked(number, |asked| {
-            let map = self.pin();
-            map.get(asked).is_some_and(|value| T::is_of(value, number))
-        })
+        let map = self.pin();
+        let found = map.get(T::query(number).borrow());
+        found.is_some_and(|value| T::is_of(value, number))
     }
 
     fn insert(&self, number: u64) -> bool {
-        let map = self.pin();
-        map.insert(T::key(number), T::value(number)).is_none()
+        self.pin()
+            .insert(T::key(number), T::value(number))
+            .is_none()
     }
 
     fn update(&self, number: u64) -> bool {
@@ -33,10 +34,10 @@ impl<T: Stored, S: Hasher> Map<T> for HashMap<T::Key, T::Value, S> {
     }
 
     fn remove(&self, number: u64) -> bool {
-        T::asked(number, |asked| self.pin().remove(asked).is_some())
+        self.pin().remove(T::query(number).borrow()).is_some()
     }
 
-    fn len(&self) -> usize {
+    fn entries(&self) -> usize {
         HashMap::len(self)
     }
 

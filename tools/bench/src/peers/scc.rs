@@ -2,24 +2,23 @@
 
 use crate::maps::{Family, Hasher, Map, Stored};
 use ::scc::HashMap;
+use std::borrow::Borrow;
 
 pub(super) struct Scc;
 
 impl Family for Scc {
     type Of<T: Stored, S: Hasher> = HashMap<T::Key, T::Value, S>;
-
-    fn empty<T: Stored, S: Hasher>() -> Self::Of<T, S> {
-        HashMap::with_hasher(S::default())
-    }
 }
 
 impl<T: Stored, S: Hasher> Map<T> for HashMap<T::Key, T::Value, S> {
+    fn empty() -> Self {
+        HashMap::with_hasher(S::default())
+    }
+
     #[inline(always)]
     fn get(&self, number: u64) -> bool {
-        T::asked(number, |asked| {
-            let found = self.read_sync(asked, |_, value| T::is_of(value, number));
-            found.unwrap_or(false)
-        })
+        let is_of = |_: &T::Key, value: &T::Value| T::is_of(value, number);
+        self.read_sync(T::query(number).borrow(), is_of) == Some(true)
     }
 
     fn insert(&self, number: u64) -> bool {
@@ -27,17 +26,16 @@ impl<T: Stored, S: Hasher> Map<T> for HashMap<T::Key, T::Value, S> {
     }
 
     fn update(&self, number: u64) -> bool {
-        T::asked(number, |asked| {
-            let updated = self.update_sync(asked, |_, value| *value = T::value(number));
-            updated.is_some()
-        })
+        let update = |_: &T::Key, value: &mut T::Value| *value = T::value(number);
+        self.update_sync(T::query(number).borrow(), update)
+            .is_some()
     }
 
     fn remove(&self, number: u64) -> bool {
-        T::asked(number, |asked| self.remove_sync(asked).is_some())
+        self.remove_sync(T::query(number).borrow()).is_some()
     }
 
-    fn len(&self) -> usize {
+    fn entries(&self) -> usize {
         HashMap::len(self)
     }
 }

@@ -9,6 +9,7 @@ mod domain;
 mod files;
 mod inputs;
 mod kernel;
+
 mod maps;
 mod merge;
 mod metrics;
