@@ -2,10 +2,11 @@
 
 #![deny(missing_docs)]
 
+mod bounds;
 mod map;
 mod prim;
 mod slab;
 mod table;
-mod thread;
 
+pub use bounds::{Hashes, Key, Stored};
 pub use map::{Change, IntoIter, Iter, IterMut, Keys, Occupied, Pinned, RcuHashMap, Values};

@@ -1,12 +1,14 @@
 //! The calls of a map.
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 
 use quiescent::{Guard, Handle, Reads};
 
 use super::RcuHashMap;
 use super::iter::{Cursor, Iter, Keys, Values};
+use super::store::Entry;
+use crate::bounds::{Hashes, Key, Stored};
 use crate::table::Table;
 
 /// What [`compute`](RcuHashMap::compute) does with an entry.
@@ -31,13 +33,7 @@ pub struct Occupied<'g, K, V> {
     pub value: V,
 }
 
-impl<K, V, S, D> RcuHashMap<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-{
+impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     /// The value of a key.
     ///
     /// Wait-free: no lock, no fence, no write to shared memory, and one step more for each resize that is in
@@ -68,11 +64,13 @@ where
     /// ```
     #[inline(always)]
     #[track_caller]
-    pub fn get<'g, Q, E>(&'g self, key: &Q, guard: &'g Guard<E>) -> Option<&'g V>
+    pub fn get<'g, Q: Hash + Eq + ?Sized>(
+        &'g self,
+        key: &Q,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Option<&'g V>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        E: Handle + Reads<D::Brand>,
     {
         self.check(guard);
         Some(&self.core()?.get(key)?.value)
@@ -81,11 +79,13 @@ where
     /// As [`get`](RcuHashMap::get), with the key that the map has.
     #[inline(always)]
     #[track_caller]
-    pub fn get_key_value<'g, Q, E>(&'g self, key: &Q, guard: &'g Guard<E>) -> Option<(&'g K, &'g V)>
+    pub fn get_key_value<'g, Q: Hash + Eq + ?Sized>(
+        &'g self,
+        key: &Q,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Option<(&'g K, &'g V)>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        E: Handle + Reads<D::Brand>,
     {
         self.check(guard);
         let entry = self.core()?.get(key)?;
@@ -95,11 +95,13 @@ where
     /// Whether the map has this key. As [`get`](RcuHashMap::get).
     #[inline(always)]
     #[track_caller]
-    pub fn contains_key<Q, E>(&self, key: &Q, guard: &Guard<E>) -> bool
+    pub fn contains_key<Q: Hash + Eq + ?Sized>(
+        &self,
+        key: &Q,
+        guard: &Guard<impl Handle + Reads<D::Brand>>,
+    ) -> bool
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        E: Handle + Reads<D::Brand>,
     {
         self.get_key_value(key, guard).is_some()
     }
@@ -113,15 +115,13 @@ where
     /// ```
     #[inline]
     #[track_caller]
-    pub fn get_many<'g, Q, E, const N: usize>(
+    pub fn get_many<'g, Q: Hash + Eq + ?Sized, const N: usize>(
         &'g self,
         keys: [&Q; N],
-        guard: &'g Guard<E>,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
     ) -> [Option<&'g V>; N]
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        E: Handle + Reads<D::Brand>,
     {
         self.check(guard);
         match self.core() {
@@ -150,18 +150,21 @@ where
     /// assert_eq!(map.insert("a", 2), Some(&1));
     /// ```
     #[track_caller]
-    pub fn insert<'g, E>(&'g self, key: K, value: V, guard: &'g Guard<E>) -> Option<&'g V>
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn insert<'g>(
+        &'g self,
+        key: K,
+        value: V,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Option<&'g V> {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
         core.prefetch_to_write(hash);
-        let taken = core.take();
+        let desk = core.store.entries.magazines().desk();
+        let taken = core.take(desk);
         let locked = core.locked(hash, &key);
         let old = locked.found;
-        core.put(locked, hash, taken, key, value);
+        core.put(locked, hash, taken, Entry { key, value }, desk);
         // SAFETY: found in this section.
         old.map(|place| unsafe { &core.entry(place.index).value })
     }
@@ -178,20 +181,18 @@ where
     /// assert_eq!(map.try_insert("a", 2).unwrap_err().current, &1);
     /// ```
     #[track_caller]
-    pub fn try_insert<'g, E>(
+    pub fn try_insert<'g>(
         &'g self,
         key: K,
         value: V,
-        guard: &'g Guard<E>,
-    ) -> Result<&'g V, Occupied<'g, K, V>>
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Result<&'g V, Occupied<'g, K, V>> {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
         core.prefetch_to_write(hash);
-        let taken = core.take();
+        let desk = core.store.entries.magazines().desk();
+        let taken = core.take(desk);
         let locked = core.locked(hash, &key);
         if let Some(place) = locked.found {
             core.unlock(&locked);
@@ -203,7 +204,7 @@ where
                 value,
             });
         }
-        let index = core.put(locked, hash, taken, key, value);
+        let index = core.put(locked, hash, taken, Entry { key, value }, desk);
         // SAFETY: put there in this section.
         Ok(unsafe { &core.entry(index).value })
     }
@@ -218,15 +219,12 @@ where
     /// assert_eq!(names.get_or_insert_with(7, || unreachable!()), "seven");
     /// ```
     #[track_caller]
-    pub fn get_or_insert_with<'g, E>(
+    pub fn get_or_insert_with<'g>(
         &'g self,
         key: K,
         value: impl FnOnce() -> V,
-        guard: &'g Guard<E>,
-    ) -> &'g V
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> &'g V {
         if let Some(value) = self.get(&key, guard) {
             return value;
         }
@@ -250,15 +248,12 @@ where
     /// assert_eq!(map.update("b", |n| n + 1), None);
     /// ```
     #[track_caller]
-    pub fn update<'g, E>(
+    pub fn update<'g>(
         &'g self,
         key: K,
         mut f: impl FnMut(&V) -> V,
-        guard: &'g Guard<E>,
-    ) -> Option<&'g V>
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Option<&'g V> {
         let change = |old: Option<&V>| old.map_or(Change::Keep, |old| Change::Put(f(old)));
         let (old, new) = self.compute(key, change, guard);
         old.and(new)
@@ -281,15 +276,12 @@ where
     /// assert_eq!(map.compute("a", release), (None, None));
     /// ```
     #[track_caller]
-    pub fn compute<'g, E>(
+    pub fn compute<'g>(
         &'g self,
         key: K,
         mut f: impl FnMut(Option<&V>) -> Change<V>,
-        guard: &'g Guard<E>,
-    ) -> (Option<&'g V>, Option<&'g V>)
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> (Option<&'g V>, Option<&'g V>) {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
@@ -308,9 +300,11 @@ where
                     }
                 }
                 (Change::Put(new), _) => {
-                    let taken = core.take();
+                    let desk = core.store.entries.magazines().desk();
+                    let taken = core.take(desk);
                     if let Some(locked) = core.lock(&view, hash) {
-                        let index = core.put(locked, hash, taken, key, new);
+                        let entry = Entry { key, value: new };
+                        let index = core.put(locked, hash, taken, entry, desk);
                         return (old, Some(value(index)));
                     }
                 }
@@ -321,22 +315,26 @@ where
     /// Removes a key, and returns its value. Key and value are retired: they stay until the sections end that
     /// are open now. Waits as [`insert`](RcuHashMap::insert).
     #[track_caller]
-    pub fn remove<'g, Q, E>(&'g self, key: &Q, guard: &'g Guard<E>) -> Option<&'g V>
+    pub fn remove<'g, Q: Hash + Eq + ?Sized>(
+        &'g self,
+        key: &Q,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Option<&'g V>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        E: Handle + Reads<D::Brand>,
     {
         self.remove_entry(key, guard).map(|(_, value)| value)
     }
 
     /// As [`remove`](RcuHashMap::remove), with the key that the map had.
     #[track_caller]
-    pub fn remove_entry<'g, Q, E>(&'g self, key: &Q, guard: &'g Guard<E>) -> Option<(&'g K, &'g V)>
+    pub fn remove_entry<'g, Q: Hash + Eq + ?Sized>(
+        &'g self,
+        key: &Q,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Option<(&'g K, &'g V)>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        E: Handle + Reads<D::Brand>,
     {
         self.check(guard);
         let core = self.core()?;
@@ -363,16 +361,14 @@ where
     /// assert_eq!(map.remove_if("a", |_, &value| value == 1), Some(&1));
     /// ```
     #[track_caller]
-    pub fn remove_if<'g, Q, E>(
+    pub fn remove_if<'g, Q: Hash + Eq + ?Sized>(
         &'g self,
         key: &Q,
         mut condition: impl FnMut(&K, &V) -> bool,
-        guard: &'g Guard<E>,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
     ) -> Option<&'g V>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        E: Handle + Reads<D::Brand>,
     {
         self.check(guard);
         let core = self.core()?;
@@ -399,39 +395,40 @@ where
     /// The section lasts as long as the iteration. For a long one, use an [`Srcu`](quiescent::Srcu) or a domain
     /// of its own.
     #[track_caller]
-    pub fn iter<'g, E>(&'g self, guard: &'g Guard<E>) -> Iter<'g, K, V, S, D>
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn iter<'g>(
+        &'g self,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Iter<'g, K, V, S, D> {
         self.check(guard);
         Iter::new(self.core())
     }
 
     /// The keys. As [`iter`](RcuHashMap::iter).
     #[track_caller]
-    pub fn keys<'g, E>(&'g self, guard: &'g Guard<E>) -> Keys<'g, K, V, S, D>
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn keys<'g>(
+        &'g self,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Keys<'g, K, V, S, D> {
         Keys(self.iter(guard))
     }
 
     /// The values. As [`iter`](RcuHashMap::iter).
     #[track_caller]
-    pub fn values<'g, E>(&'g self, guard: &'g Guard<E>) -> Values<'g, K, V, S, D>
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn values<'g>(
+        &'g self,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Values<'g, K, V, S, D> {
         Values(self.iter(guard))
     }
 
     /// Removes the entries of which `keep` returns false. `keep` runs without a lock. It is called for each
     /// entry that is in the map all the time; an entry whose value is replaced meanwhile may stay.
     #[track_caller]
-    pub fn retain<E>(&self, mut keep: impl FnMut(&K, &V) -> bool, guard: &Guard<E>)
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn retain(
+        &self,
+        mut keep: impl FnMut(&K, &V) -> bool,
+        guard: &Guard<impl Handle + Reads<D::Brand>>,
+    ) {
         self.check(guard);
         let Some(core) = self.core() else { return };
         let mut cursor = Cursor::new();
@@ -447,10 +444,7 @@ where
     /// Removes all entries that are in the map all the time. The table shrinks by and by. (To free everything
     /// at once, drop the map.)
     #[track_caller]
-    pub fn clear<E>(&self, guard: &Guard<E>)
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn clear(&self, guard: &Guard<impl Handle + Reads<D::Brand>>) {
         self.retain(|_, _| false, guard);
     }
 
@@ -460,26 +454,21 @@ where
     /// # Panics
     /// If there is no such table.
     #[track_caller]
-    pub fn reserve<E>(&self, additional: usize, guard: &Guard<E>)
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn reserve(&self, additional: usize, guard: &Guard<impl Handle + Reads<D::Brand>>) {
         self.check(guard);
         let core = self.core_for_writing();
         let bits = Table::bits_for(core.len().saturating_add(additional));
-        core.resize_now(|table| table.bits() < bits, bits);
+        core.resize_now(|table| (table.bits() < bits).then_some(bits));
     }
 
     /// Makes the table as small as its entries allow, now. (It shrinks by itself when four fifths of it are
     /// unused.) This call moves the table; other writers help, and wait for nothing.
     #[track_caller]
-    pub fn shrink_to_fit<E>(&self, guard: &Guard<E>)
-    where
-        E: Handle + Reads<D::Brand>,
-    {
+    pub fn shrink_to_fit(&self, guard: &Guard<impl Handle + Reads<D::Brand>>) {
         self.check(guard);
         let Some(core) = self.core() else { return };
-        let bits = Table::bits_for(core.len());
-        core.resize_now(|table| table.bits() > bits, bits);
+        core.resize_now(|table| {
+            Some(Table::bits_for(core.len())).filter(|&bits| bits < table.bits())
+        });
     }
 }

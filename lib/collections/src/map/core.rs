@@ -2,13 +2,14 @@
 
 use std::any::{TypeId, type_name};
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use quiescent::Handle;
 
 use super::seal::Sealer;
 use super::store::{Entry, Store};
+use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::{AtomicPtr, Ordering, prefetch, prefetch_to_write};
 use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
 
@@ -16,7 +17,7 @@ use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
 pub type Weight<K, V> = fn(&K, &V) -> usize;
 
 /// A map that has had an entry. It stays where it is, so that the worker finds it (`seal`).
-pub struct Core<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> {
+pub struct Core<K, V, S, D> {
     pub root: AtomicPtr<Table>,
     pub store: Arc<Store<K, V>>,
     pub hasher: S,
@@ -33,15 +34,15 @@ pub struct Place<'a> {
     pub index: u32,
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Core<K, V, S, D> {
+impl<K, V, S, D> Core<K, V, S, D> {
     pub fn new(
-        bits: u32,
+        table: Box<Table>,
         hasher: S,
         domain: D,
         weight: Option<Weight<K, V>>,
     ) -> Box<Core<K, V, S, D>> {
         let core = Box::new(Core {
-            root: AtomicPtr::new(Box::into_raw(Table::new(bits))),
+            root: AtomicPtr::new(Box::into_raw(table)),
             store: Store::new(),
             hasher,
             domain,
@@ -145,13 +146,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Core<K, V
     }
 }
 
-impl<K, V, S, D> Core<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher,
-    D: Handle,
-{
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// The multiplication mends weak hashers: buckets are found by the highest bits.
     #[inline(always)]
     pub fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {

@@ -1,10 +1,9 @@
 //! Iteration: a cursor in the space of hashes, so that resizes in between change nothing.
 
-use std::hash::{BuildHasher, Hash};
-
 use quiescent::{Global, Handle};
 
 use super::core::Core;
+use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::prefetch;
 
 /// Visits the buckets by ascending hash.
@@ -25,13 +24,10 @@ impl Cursor {
 
     /// The next entry.
     #[inline]
-    pub fn next<K, V, S, D>(&mut self, core: &Core<K, V, S, D>) -> Option<u32>
-    where
-        K: Hash + Eq + Send + Sync + 'static,
-        V: Send + Sync + 'static,
-        S: BuildHasher,
-        D: Handle,
-    {
+    pub fn next<K: Key, V: Stored, S: Hashes, D: Handle>(
+        &mut self,
+        core: &Core<K, V, S, D>,
+    ) -> Option<u32> {
         loop {
             if let Some(index) = self.entries.pop() {
                 return Some(index);
@@ -56,12 +52,7 @@ impl Cursor {
 }
 
 /// The entries of a map: see [`RcuHashMap::iter`](crate::RcuHashMap::iter).
-pub struct Iter<'g, K, V, S, D = Global>
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle,
-{
+pub struct Iter<'g, K, V, S, D = Global> {
     core: Option<&'g Core<K, V, S, D>>,
     cursor: Cursor,
 }
@@ -69,31 +60,25 @@ where
 /// The keys of a map: see [`RcuHashMap::keys`](crate::RcuHashMap::keys).
 pub struct Keys<'g, K, V, S, D = Global>(pub(super) Iter<'g, K, V, S, D>)
 where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
+    K: Stored,
+    V: Stored,
     D: Handle;
 
 /// The values of a map: see [`RcuHashMap::values`](crate::RcuHashMap::values).
 pub struct Values<'g, K, V, S, D = Global>(pub(super) Iter<'g, K, V, S, D>)
 where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
+    K: Stored,
+    V: Stored,
     D: Handle;
 
-impl<'g, K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Iter<'g, K, V, S, D> {
+impl<'g, K: Stored, V: Stored, S, D: Handle> Iter<'g, K, V, S, D> {
     pub(super) fn new(core: Option<&'g Core<K, V, S, D>>) -> Iter<'g, K, V, S, D> {
         let cursor = Cursor::new();
         Iter { core, cursor }
     }
 }
 
-impl<'g, K, V, S, D> Iterator for Iter<'g, K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher,
-    D: Handle,
-{
+impl<'g, K: Key, V: Stored, S: Hashes, D: Handle> Iterator for Iter<'g, K, V, S, D> {
     type Item = (&'g K, &'g V);
 
     #[inline]
@@ -106,13 +91,7 @@ where
     }
 }
 
-impl<'g, K, V, S, D> Iterator for Keys<'g, K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher,
-    D: Handle,
-{
+impl<'g, K: Key, V: Stored, S: Hashes, D: Handle> Iterator for Keys<'g, K, V, S, D> {
     type Item = &'g K;
 
     #[inline]
@@ -121,13 +100,7 @@ where
     }
 }
 
-impl<'g, K, V, S, D> Iterator for Values<'g, K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher,
-    D: Handle,
-{
+impl<'g, K: Key, V: Stored, S: Hashes, D: Handle> Iterator for Values<'g, K, V, S, D> {
     type Item = &'g V;
 
     #[inline]

@@ -27,8 +27,9 @@ use std::sync::Mutex;
 use quiescent::{Global, Guard, Handle, Reads, Weigh};
 
 use self::core::{Core, Weight};
+use crate::bounds::Stored;
 use crate::prim::{AtomicPtr, Ordering, lock};
-use crate::table::{MIN_BITS, Table};
+use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
 ///
@@ -123,12 +124,7 @@ use crate::table::{MIN_BITS, Table};
 ///     quiescent_collections::RcuHashMap::new_in(&domain);
 /// map.get(&1, &quiescent::read_lock()); // a guard of another domain
 /// ```
-pub struct RcuHashMap<K, V, S = RandomState, D = Global>
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle,
-{
+pub struct RcuHashMap<K, V, S = RandomState, D = Global> {
     /// Null before the first entry.
     core: AtomicPtr<Core<K, V, S, D>>,
     /// Until then.
@@ -139,17 +135,17 @@ where
 }
 
 // SAFETY: it owns its entries, which other threads may read and drop.
-unsafe impl<K: Send + Sync, V: Send + Sync, S: Send + Sync, D: Handle + Send + Sync> Send
+unsafe impl<K: Send + Sync, V: Send + Sync, S: Send + Sync, D: Send + Sync> Send
     for RcuHashMap<K, V, S, D>
 {
 }
 // SAFETY: as above.
-unsafe impl<K: Send + Sync, V: Send + Sync, S: Send + Sync, D: Handle + Send + Sync> Sync
+unsafe impl<K: Send + Sync, V: Send + Sync, S: Send + Sync, D: Send + Sync> Sync
     for RcuHashMap<K, V, S, D>
 {
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static> RcuHashMap<K, V> {
+impl<K, V> RcuHashMap<K, V> {
     /// An empty map. Allocates nothing.
     pub fn new() -> RcuHashMap<K, V> {
         RcuHashMap::with_hasher(RandomState::new())
@@ -164,7 +160,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> RcuHashMap<K, V> {
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S> RcuHashMap<K, V, S> {
+impl<K, V, S> RcuHashMap<K, V, S> {
     /// An empty map with this hasher. Allocates nothing.
     pub const fn with_hasher(hasher: S) -> RcuHashMap<K, V, S> {
         RcuHashMap::with_hasher_in(hasher, Global)
@@ -176,16 +172,14 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S> RcuHashMap<K, V, S> 
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, D: Handle>
-    RcuHashMap<K, V, RandomState, D>
-{
+impl<K, V, D> RcuHashMap<K, V, RandomState, D> {
     /// An empty map that is read under sections of `domain`: `&DOMAIN`, or a clone, which keeps it alive.
     pub fn new_in(domain: D) -> RcuHashMap<K, V, RandomState, D> {
         RcuHashMap::with_hasher_in(RandomState::new(), domain)
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMap<K, V, S, D> {
+impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// As [`with_hasher`](RcuHashMap::with_hasher), for readers under sections of `domain`.
     pub const fn with_hasher_in(hasher: S, domain: D) -> RcuHashMap<K, V, S, D> {
         RcuHashMap::with_capacity_and_hasher_in(0, hasher, domain)
@@ -241,6 +235,26 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMa
         unsafe { self.core.load(Ordering::Acquire).as_ref() } // [MAP-11]
     }
 
+    /// The domain, whose sections protect what is found.
+    pub fn domain(&self) -> &D {
+        &self.domain
+    }
+
+    /// The number of entries. Each thread counts what it adds and removes, and this adds up the counts: it is
+    /// exact when no thread changes the map, and otherwise the number at no certain moment.
+    ///
+    /// Takes a load for each thread that has changed the map.
+    pub fn len(&self) -> usize {
+        self.core().map_or(0, Core::len)
+    }
+
+    /// Whether [`len`](RcuHashMap::len) is 0.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<K: Stored, V: Stored, S, D: Handle> RcuHashMap<K, V, S, D> {
     #[inline(always)]
     fn core_for_writing(&self) -> &Core<K, V, S, D> {
         match self.core() {
@@ -253,9 +267,9 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMa
     #[inline(never)]
     fn first_use(&self) -> &Core<K, V, S, D> {
         let mut hasher = lock(&self.hasher);
+        let table = Table::new(Table::bits_for(self.capacity));
         if let Some(hasher) = hasher.take() {
-            let bits = Table::bits_for(self.capacity).max(MIN_BITS);
-            let core = Core::new(bits, hasher, self.domain.clone(), self.weight);
+            let core = Core::new(table, hasher, self.domain.clone(), self.weight);
             // [MAP-11] Complete before it is published.
             self.core.store(Box::into_raw(core), Ordering::Release);
         }
@@ -263,15 +277,11 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMa
             .expect("stored by the thread that took the hasher")
     }
 
-    /// The domain, whose sections protect what is found.
-    pub fn domain(&self) -> &D {
-        &self.domain
-    }
-
     /// Opens a section, and returns the map together with its guard: then no call needs one.
     #[inline(always)]
     pub fn pin(&self) -> Pinned<'_, K, V, S, D> {
-        self.with_guard(Guard::new_in(self.domain.clone()))
+        let guard = Guard::new_in(self.domain.clone());
+        Pinned { map: self, guard }
     }
 
     /// The map together with a guard, also of another handle to its domain: an owned one, or one that may be
@@ -291,23 +301,10 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMa
 
     #[inline(always)]
     #[track_caller]
-    fn check<E: Handle + Reads<D::Brand>>(&self, guard: &Guard<E>) {
+    fn check(&self, guard: &Guard<impl Handle + Reads<D::Brand>>) {
         if !guard.is_of(&self.domain) {
             other_domain();
         }
-    }
-
-    /// The number of entries. Each thread counts what it adds and removes, and this adds up the counts: it is
-    /// exact when no thread changes the map, and otherwise the number at no certain moment.
-    ///
-    /// Takes a load for each thread that has changed the map.
-    pub fn len(&self) -> usize {
-        self.core().map_or(0, Core::len)
-    }
-
-    /// Whether [`len`](RcuHashMap::len) is 0.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -318,12 +315,7 @@ fn other_domain() -> ! {
     panic!("a guard of another domain");
 }
 
-impl<K, V, S, D> Drop for RcuHashMap<K, V, S, D>
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle,
-{
+impl<K, V, S, D> Drop for RcuHashMap<K, V, S, D> {
     fn drop(&mut self) {
         let core = *self.core.get_mut();
         if !core.is_null() {

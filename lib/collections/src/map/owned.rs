@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::vec;
 
-use quiescent::{Global, Handle};
+use quiescent::Global;
 
 use super::RcuHashMap;
 use super::core::Core;
@@ -15,18 +15,11 @@ use crate::table::Table;
 ///
 /// # Safety
 /// No thread reads the map.
-pub unsafe fn drop_core<K, V, S, D>(mut core: Box<Core<K, V, S, D>>)
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle,
-{
+pub unsafe fn drop_core<K, V, S, D>(mut core: Box<Core<K, V, S, D>>) {
     core.sealer.close();
     /// Frees the rest, also if a destructor panics.
-    struct Free<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle>(
-        Box<Core<K, V, S, D>>,
-    );
-    impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Drop for Free<K, V, S, D> {
+    struct Free<K, V, S, D>(Box<Core<K, V, S, D>>);
+    impl<K, V, S, D> Drop for Free<K, V, S, D> {
         fn drop(&mut self) {
             for full in self.0.store.entries.magazines().take_all() {
                 // SAFETY: removed, not yet retired, and no thread reads.
@@ -56,27 +49,20 @@ fn free_tables(mut table: *mut Table) {
 }
 
 /// The entries of a map that is no more: see [`RcuHashMap::into_iter`](IntoIterator::into_iter).
-pub struct IntoIter<K, V, S, D = Global>
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle,
-{
+pub struct IntoIter<K, V, S, D = Global> {
     /// Its tables are empty. It frees the memory.
     map: RcuHashMap<K, V, S, D>,
     rest: vec::IntoIter<u32>,
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMap<K, V, S, D> {
+impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     fn core_mut(&mut self) -> Option<&mut Core<K, V, S, D>> {
         // SAFETY: null or a core, and `&mut self` excludes all but the worker, which the gate keeps out.
         unsafe { self.core.get_mut().as_mut() }
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> IntoIterator
-    for RcuHashMap<K, V, S, D>
-{
+impl<K, V, S, D> IntoIterator for RcuHashMap<K, V, S, D> {
     type Item = (K, V);
     type IntoIter = IntoIter<K, V, S, D>;
 
@@ -96,9 +82,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> IntoItera
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Iterator
-    for IntoIter<K, V, S, D>
-{
+impl<K, V, S, D> Iterator for IntoIter<K, V, S, D> {
     type Item = (K, V);
 
     fn next(&mut self) -> Option<(K, V)> {
@@ -114,32 +98,22 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Iterator
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> ExactSizeIterator
-    for IntoIter<K, V, S, D>
-{
-}
+impl<K, V, S, D> ExactSizeIterator for IntoIter<K, V, S, D> {}
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Drop
-    for IntoIter<K, V, S, D>
-{
+impl<K, V, S, D> Drop for IntoIter<K, V, S, D> {
     fn drop(&mut self) {
         self.for_each(drop);
     }
 }
 
 /// The entries of a map, with their values to change: see [`RcuHashMap::iter_mut`].
-pub struct IterMut<'a, K, V, S, D = Global>
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle,
-{
+pub struct IterMut<'a, K, V, S, D = Global> {
     core: Option<&'a Core<K, V, S, D>>,
     rest: vec::IntoIter<u32>,
     values: PhantomData<&'a mut V>,
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMap<K, V, S, D> {
+impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// Visits all entries, with their values to change in place: `&mut self` excludes readers. Takes memory
     /// linear in their number.
     ///
@@ -165,9 +139,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> RcuHashMa
     }
 }
 
-impl<'a, K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Iterator
-    for IterMut<'a, K, V, S, D>
-{
+impl<'a, K, V, S, D> Iterator for IterMut<'a, K, V, S, D> {
     type Item = (&'a K, &'a mut V);
 
     fn next(&mut self) -> Option<(&'a K, &'a mut V)> {

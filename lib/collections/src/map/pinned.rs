@@ -1,11 +1,12 @@
 //! [`Pinned`]: a map with a guard.
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 
 use quiescent::{Global, Guard, Handle, Reads};
 
 use super::{Change, Iter, Keys, Occupied, RcuHashMap, Values};
+use crate::bounds::{Hashes, Key, Stored};
 
 /// A map together with a guard: the methods are those of [`RcuHashMap`], without the guard. What they return
 /// lives as long as this is borrowed. The section ends when it is dropped.
@@ -19,60 +20,45 @@ use super::{Change, Iter, Keys, Occupied, RcuHashMap, Values};
 /// assert_eq!(pinned.remove(&1), Some(&"one"));
 /// assert_eq!(pinned.iter().count(), 1);
 /// ```
-pub struct Pinned<'m, K, V, S, D = Global, E = D>
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle,
-    E: Handle,
-{
+pub struct Pinned<'m, K, V, S, D: Handle = Global, E: Handle = D> {
     pub(super) map: &'m RcuHashMap<K, V, S, D>,
     pub(super) guard: Guard<E>,
 }
 
-impl<K, V, S, D, E> Pinned<'_, K, V, S, D, E>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-    E: Handle + Reads<D::Brand>,
+impl<K: Key, V: Stored, S: Hashes, D: Handle, E: Handle + Reads<D::Brand>>
+    Pinned<'_, K, V, S, D, E>
 {
     /// See [`RcuHashMap::get`].
     #[inline(always)]
-    pub fn get<Q>(&self, key: &Q) -> Option<&V>
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
     {
         self.map.get(key, &self.guard)
     }
 
     /// See [`RcuHashMap::get_key_value`].
     #[inline(always)]
-    pub fn get_key_value<Q>(&self, key: &Q) -> Option<(&K, &V)>
+    pub fn get_key_value<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
     {
         self.map.get_key_value(key, &self.guard)
     }
 
     /// See [`RcuHashMap::contains_key`].
     #[inline(always)]
-    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    pub fn contains_key<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
     {
         self.map.contains_key(key, &self.guard)
     }
 
     /// See [`RcuHashMap::get_many`].
-    pub fn get_many<Q, const N: usize>(&self, keys: [&Q; N]) -> [Option<&V>; N]
+    pub fn get_many<Q: Hash + Eq + ?Sized, const N: usize>(&self, keys: [&Q; N]) -> [Option<&V>; N]
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
     {
         self.map.get_many(keys, &self.guard)
     }
@@ -107,28 +93,29 @@ where
     }
 
     /// See [`RcuHashMap::remove`].
-    pub fn remove<Q>(&self, key: &Q) -> Option<&V>
+    pub fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
     {
         self.map.remove(key, &self.guard)
     }
 
     /// See [`RcuHashMap::remove_entry`].
-    pub fn remove_entry<Q>(&self, key: &Q) -> Option<(&K, &V)>
+    pub fn remove_entry<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
     {
         self.map.remove_entry(key, &self.guard)
     }
 
     /// See [`RcuHashMap::remove_if`].
-    pub fn remove_if<Q>(&self, key: &Q, condition: impl FnMut(&K, &V) -> bool) -> Option<&V>
+    pub fn remove_if<Q: Hash + Eq + ?Sized>(
+        &self,
+        key: &Q,
+        condition: impl FnMut(&K, &V) -> bool,
+    ) -> Option<&V>
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
     {
         self.map.remove_if(key, condition, &self.guard)
     }

@@ -8,14 +8,13 @@
 //! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they are
 //! filled without a lock, and the mark, stored with release, publishes them.
 
-use std::hash::{BuildHasher, Hash};
-
 use quiescent::Handle;
 
 use super::core::Core;
-use super::retire::Rest;
 use super::store::Garbage;
+use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::{Ordering, prefetch};
+use crate::slab::Rest;
 use crate::table::{LAST, LINK, Table, Tags};
 
 /// So many units are claimed by a writer.
@@ -34,13 +33,7 @@ pub struct Progress {
     unit: usize,
 }
 
-impl<K, V, S, D> Core<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-{
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// The newest table, in which the unit of this hash may be changed: helps to move older ones.
     #[inline(always)]
     pub fn writable<'a>(&'a self, mut table: &'a Table, hash: u64) -> &'a Table {
@@ -153,7 +146,7 @@ where
         for (bucket, tags) in buckets.iter().zip(tags.iter().flatten()) {
             let (mut at, mut of) = (bucket, *tags);
             while let Some(next) = self.next_in_chain(at, of) {
-                rest.overflows.push(at.slot(LAST) & !LINK);
+                rest.unlinked().overflows.push(at.slot(LAST) & !LINK);
                 (at, of) = (next, next.tags());
             }
             bucket.unlock_moved(*tags);
@@ -162,10 +155,10 @@ where
         true
     }
 
-    /// Moves to a table with so many bits, as long as `is_wrong` says so of the newest one.
-    pub fn resize_now(&self, is_wrong: impl Fn(&Table) -> bool, bits: u32) {
+    /// Moves to a table with as many bits as `better` says, until it says nothing.
+    pub fn resize_now(&self, better: impl Fn(&Table) -> Option<u32>) {
         let mut progress = Progress::default();
-        while is_wrong(self.table()) {
+        while let Some(bits) = better(self.table()) {
             self.resize(self.table(), bits);
             if !self.step(&mut progress) {
                 std::thread::yield_now(); // other threads move the last units

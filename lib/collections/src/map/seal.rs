@@ -11,7 +11,6 @@
 //! `[MAP-10]` A thread puts the first index to its batch, and then swaps the mark that the callback is armed;
 //! the callback swaps the mark, and then looks for batches. One of both finds the other.
 
-use std::hash::{BuildHasher, Hash};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
@@ -21,6 +20,7 @@ use quiescent::{Guard, Handle};
 use super::core::Core;
 use super::resize::Progress;
 use super::store::Garbage;
+use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::{AtomicBool, Ordering, lock};
 
 /// The link of the library's queue, and the way to the map.
@@ -76,13 +76,7 @@ impl Drop for Disarm<'_> {
     }
 }
 
-impl<K, V, S, D> Core<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-{
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// Has the callback come, some seconds from now.
     #[cold]
     #[inline(never)]
@@ -144,13 +138,7 @@ where
 ///
 /// # Safety
 /// The head is that of a sealer, of which this takes a reference; the gate leads to a core of this type.
-unsafe fn run<K, V, S, D>(head: NonNull<Head>)
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-{
+unsafe fn run<K: Key, V: Stored, S: Hashes, D: Handle>(head: NonNull<Head>) {
     // SAFETY: the caller's promise: the head is the first field.
     let sealer = unsafe { Arc::from_raw(head.as_ptr().cast::<Sealer>().cast_const()) };
     let disarm = Disarm(&sealer);

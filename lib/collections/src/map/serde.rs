@@ -1,7 +1,6 @@
 //! The map for the crate `serde`.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash};
 use std::marker::PhantomData;
 
 use quiescent::Handle;
@@ -9,14 +8,13 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::RcuHashMap;
+use crate::bounds::{Hashes, Key, Stored};
 
 /// The entries as [`iter`](RcuHashMap::iter) finds them, in one section.
-impl<K, V, S, D> Serialize for RcuHashMap<K, V, S, D>
+impl<K, V, S: Hashes, D: Handle> Serialize for RcuHashMap<K, V, S, D>
 where
-    K: Serialize + Hash + Eq + Send + Sync + 'static,
-    V: Serialize + Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
+    K: Key + Serialize,
+    V: Stored + Serialize,
 {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         let pinned = self.pin();
@@ -27,11 +25,8 @@ where
 }
 
 /// Of a key that is there twice, the last value.
-impl<'de, K, V, S> Deserialize<'de> for RcuHashMap<K, V, S>
-where
-    K: Deserialize<'de> + Hash + Eq + Send + Sync + 'static,
-    V: Deserialize<'de> + Send + Sync + 'static,
-    S: BuildHasher + Default + Sync,
+impl<'de, K: Key + Deserialize<'de>, V: Stored + Deserialize<'de>, S: Hashes + Default>
+    Deserialize<'de> for RcuHashMap<K, V, S>
 {
     fn deserialize<Z: Deserializer<'de>>(deserializer: Z) -> Result<RcuHashMap<K, V, S>, Z::Error> {
         deserializer.deserialize_map(Entries(PhantomData))
@@ -40,11 +35,8 @@ where
 
 struct Entries<K, V, S>(PhantomData<(K, V, S)>);
 
-impl<'de, K, V, S> Visitor<'de> for Entries<K, V, S>
-where
-    K: Deserialize<'de> + Hash + Eq + Send + Sync + 'static,
-    V: Deserialize<'de> + Send + Sync + 'static,
-    S: BuildHasher + Default + Sync,
+impl<'de, K: Key + Deserialize<'de>, V: Stored + Deserialize<'de>, S: Hashes + Default> Visitor<'de>
+    for Entries<K, V, S>
 {
     type Value = RcuHashMap<K, V, S>;
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use quiescent::{Handle, Retired};
 
+use crate::bounds::Stored;
 use crate::prim::lock;
-use crate::slab::{Full, Slab, Unit};
+use crate::slab::{Directory, Full, Slab, Unit};
 use crate::table::{Bucket, Table};
 
 /// A key and its value.
@@ -20,7 +21,7 @@ pub struct Entry<K, V> {
 const CHUNK_BYTES: usize = 1 << 16;
 const BATCH_BYTES: usize = 1 << 14;
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Unit for Entry<K, V> {
+impl<K, V> Unit for Entry<K, V> {
     const SHIFT: u32 = match CHUNK_BYTES / (size_of::<Self>() + 1) {
         0..64 => 6,
         1024.. => 10,
@@ -41,7 +42,7 @@ pub enum Garbage {
     Entries(Full),
     Overflows(Full),
     Table(Box<Table>),
-    Memory(Box<dyn Send>),
+    Directory(Directory),
 }
 
 /// What waits, each thing under a number.
@@ -52,13 +53,13 @@ struct Waiting {
     busy: usize,
 }
 
-pub struct Store<K: Send + Sync + 'static, V: Send + Sync + 'static> {
+pub struct Store<K, V> {
     pub entries: Slab<Entry<K, V>>,
     pub overflows: Slab<Bucket>,
     waiting: Mutex<Waiting>,
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Store<K, V> {
+impl<K, V> Store<K, V> {
     pub fn new() -> Arc<Store<K, V>> {
         let waiting = Waiting {
             items: Vec::new(),
@@ -82,7 +83,10 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Store<K, V> {
         garbage: Garbage,
         owned: usize,
         hurry: bool,
-    ) {
+    ) where
+        K: Stored,
+        V: Stored,
+    {
         let bytes = match &garbage {
             Garbage::Entries(full) => {
                 let each = size_of::<Entry<K, V>>() + size_of::<u32>();
@@ -90,7 +94,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Store<K, V> {
             }
             Garbage::Overflows(full) => full.indexes().len() * size_of::<Bucket>(),
             Garbage::Table(table) => table.bytes(),
-            Garbage::Memory(_) => 0,
+            Garbage::Directory(directory) => size_of_val(&**directory),
         };
         let number = {
             let mut waiting = lock(&self.waiting);
@@ -146,7 +150,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Store<K, V> {
             // SAFETY: as above; buckets need no drop.
             Some(Garbage::Overflows(full)) => unsafe { self.overflows.give_back(full) },
             Some(Garbage::Table(table)) => drop(table),
-            Some(Garbage::Memory(memory)) => drop(memory),
+            Some(Garbage::Directory(directory)) => drop(directory),
             None => {}
         }
     }
@@ -192,12 +196,12 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Store<K, V> {
 }
 
 /// Drops entries, also if a destructor panics.
-struct Dropping<'a, K: Send + Sync + 'static, V: Send + Sync + 'static> {
+struct Dropping<'a, K, V> {
     store: &'a Store<K, V>,
     indexes: &'a [u32],
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Dropping<'_, K, V> {
+impl<K, V> Dropping<'_, K, V> {
     fn run(&mut self) {
         if !std::mem::needs_drop::<Entry<K, V>>() {
             return;
@@ -210,7 +214,7 @@ impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Dropping<'_, K, V> {
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Drop for Dropping<'_, K, V> {
+impl<K, V> Drop for Dropping<'_, K, V> {
     fn drop(&mut self) {
         self.run(); // something is left if a destructor has panicked
         self.indexes = &[];
@@ -227,12 +231,12 @@ impl Drop for Busy<'_> {
 }
 
 /// What the library frees after a grace period.
-struct Batch<K: Send + Sync + 'static, V: Send + Sync + 'static> {
+struct Batch<K, V> {
     store: Arc<Store<K, V>>,
     number: usize,
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static> Drop for Batch<K, V> {
+impl<K, V> Drop for Batch<K, V> {
     fn drop(&mut self) {
         // SAFETY: it was retired with what it frees.
         unsafe { self.store.release(self.number) };

@@ -1,29 +1,20 @@
 //! Traits of the standard library.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::RandomState;
 
 use quiescent::{Guard, Handle};
 
 use super::RcuHashMap;
+use crate::bounds::{Hashes, Key, Stored};
 
-impl<K, V, S> Default for RcuHashMap<K, V, S>
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: Default,
-{
+impl<K: Stored, V: Stored, S: Default> Default for RcuHashMap<K, V, S> {
     fn default() -> RcuHashMap<K, V, S> {
         RcuHashMap::with_hasher(S::default())
     }
 }
 
-impl<K, V, S> FromIterator<(K, V)> for RcuHashMap<K, V, S>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Default + Sync,
-{
+impl<K: Key, V: Stored, S: Hashes + Default> FromIterator<(K, V)> for RcuHashMap<K, V, S> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> RcuHashMap<K, V, S> {
         let entries = entries.into_iter();
         let mut map = RcuHashMap::with_capacity_and_hasher(entries.size_hint().0, S::default());
@@ -32,36 +23,20 @@ where
     }
 }
 
-impl<K, V, const N: usize> From<[(K, V); N]> for RcuHashMap<K, V, RandomState>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-{
+impl<K: Key, V: Stored, const N: usize> From<[(K, V); N]> for RcuHashMap<K, V, RandomState> {
     fn from(entries: [(K, V); N]) -> RcuHashMap<K, V, RandomState> {
         entries.into_iter().collect()
     }
 }
 
-impl<K, V, S, D> Extend<(K, V)> for RcuHashMap<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-{
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Extend<(K, V)> for RcuHashMap<K, V, S, D> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         (&*self).extend(entries);
     }
 }
 
 /// Each entry is inserted in a section of its own, so `next` of the iterator runs in none.
-impl<K, V, S, D> Extend<(K, V)> for &RcuHashMap<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-{
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Extend<(K, V)> for &RcuHashMap<K, V, S, D> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         for (key, value) in entries {
             self.pin().insert(key, value);
@@ -70,12 +45,8 @@ where
 }
 
 /// Equal if both have the same keys with equal values. Of maps that change meanwhile it says nothing.
-impl<K, V, S, D> PartialEq for RcuHashMap<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: PartialEq + Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
+impl<K: Key, V: PartialEq + Send + Sync + 'static, S: Hashes, D: Handle> PartialEq
+    for RcuHashMap<K, V, S, D>
 {
     fn eq(&self, other: &RcuHashMap<K, V, S, D>) -> bool {
         if self.len() != other.len() {
@@ -86,21 +57,13 @@ where
     }
 }
 
-impl<K, V, S, D> Eq for RcuHashMap<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Eq + Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
+impl<K: Key, V, S: Hashes, D: Handle> Eq for RcuHashMap<K, V, S, D> where
+    V: Eq + Send + Sync + 'static
 {
 }
 
-impl<K, V, S, D> fmt::Debug for RcuHashMap<K, V, S, D>
-where
-    K: Hash + Eq + fmt::Debug + Send + Sync + 'static,
-    V: fmt::Debug + Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
+impl<K: Key + fmt::Debug, V: fmt::Debug + Send + Sync + 'static, S: Hashes, D: Handle> fmt::Debug
+    for RcuHashMap<K, V, S, D>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let guard = Guard::new_in(self.domain().clone());

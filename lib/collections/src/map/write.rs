@@ -6,13 +6,13 @@
 //! the program's are looked for under the lock: this saves time, because the misses overlap.)
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, Hash};
 
 use quiescent::Handle;
 
 use super::core::{Core, Place, is_plain};
-use super::retire::Rest;
-use super::store::Entry;
+use super::store::{Entry, Store};
+use crate::bounds::{Hashes, Key, Stored};
+use crate::slab::{Desk, Rest};
 use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
 
 /// A key's bucket as it was seen without a lock.
@@ -48,43 +48,31 @@ impl Others {
 }
 
 /// An index that was taken for an entry. It goes back if code of the program panics.
-pub struct Taken<'a, K, V, S, D>(&'a Core<K, V, S, D>, u32)
-where
-    K: Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    D: Handle;
+pub struct Taken<'a, K, V>(&'a Store<K, V>, u32);
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Drop
-    for Taken<'_, K, V, S, D>
-{
+impl<K, V> Drop for Taken<'_, K, V> {
     fn drop(&mut self) {
-        self.0.store.entries.untake(self.1);
+        self.0.entries.untake(self.1);
     }
 }
 
-impl<K: Send + Sync + 'static, V: Send + Sync + 'static, S, D: Handle> Taken<'_, K, V, S, D> {
+impl<K, V> Taken<'_, K, V> {
     /// Writes the entry. After the bucket was locked, because a locked instruction waits for the stores
     /// before it, and the entry is often in no near cache.
     #[inline(always)]
-    fn write(self, key: K, value: V) -> u32 {
+    fn write(self, entry: Entry<K, V>) -> u32 {
         let index = self.1;
         // SAFETY: the index is ours, and no reader knows it.
-        unsafe { self.0.store.entries.at(index).write(Entry { key, value }) };
+        unsafe { self.0.entries.at(index).write(entry) };
         std::mem::forget(self);
         index
     }
 }
 
-impl<K, V, S, D> Core<K, V, S, D>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Send + Sync + 'static,
-    S: BuildHasher + Sync,
-    D: Handle,
-{
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     #[inline(always)]
-    pub fn take(&self) -> Taken<'_, K, V, S, D> {
-        Taken(self, self.take_entry())
+    pub fn take(&self, desk: Desk<'_>) -> Taken<'_, K, V> {
+        Taken(&self.store, self.take_entry(desk))
     }
 
     /// Looks for a key without a lock.
@@ -229,23 +217,23 @@ where
         &self,
         locked: Locked<'_>,
         hash: u64,
-        taken: Taken<'_, K, V, S, D>,
-        key: K,
-        value: V,
+        taken: Taken<'_, K, V>,
+        entry: Entry<K, V>,
+        desk: Desk<'_>,
     ) -> u32 {
-        let index = taken.write(key, value);
+        let index = taken.write(entry);
         match locked.found {
             Some(place) => {
                 place.bucket.set_slot(place.slot, index);
                 self.unlock(&locked);
-                self.retire_entry(place.index);
+                self.retire_entry(place.index, desk);
             }
             None => {
                 let mut rest = Rest::default();
                 let tags = self.add(locked.bucket, locked.tags, hash, index, &mut rest);
                 locked.bucket.unlock(tags);
                 self.clean(rest);
-                self.count(1, locked.table);
+                self.count(1, locked.table, desk);
             }
         }
         index
@@ -273,13 +261,17 @@ where
         index: u32,
         rest: &mut Rest,
     ) -> Tags {
-        if let Some(next) = self.next_in_chain(bucket, tags) {
-            let of_next = self.add(next, next.tags(), hash, index, rest);
-            next.unlock(of_next);
-            return tags;
+        let (mut last, mut of_last) = (bucket, tags);
+        while let Some(next) = self.next_in_chain(last, of_last) {
+            (last, of_last) = (next, next.tags());
+            if let Some(slot) = of_last.unused() {
+                last.set_slot(slot, index);
+                last.unlock(last.set_tag(slot, tag_of(hash), of_last));
+                return tags;
+            }
         }
-        let shared = self.store.overflows.shared();
-        let number = self.store.overflows.take(&shared, &mut rest.memory);
+        let shared = self.store.overflows.magazines().shared().mine();
+        let number = self.store.overflows.take(&shared, rest);
         drop(shared);
         // SAFETY: the index is ours, and no reader knows it; zeros are an empty bucket.
         let overflow = unsafe {
@@ -287,15 +279,21 @@ where
             place.write_bytes(0, 1);
             &*place
         };
-        overflow.begin((bucket.slot(LAST), tags.last_tag()), (index, tag_of(hash)));
+        overflow.begin((last.slot(LAST), of_last.last_tag()), (index, tag_of(hash)));
         // [MAP-9] Complete before it is linked.
-        bucket.set_slot(LAST, number | LINK);
-        tags.last_is_link()
+        last.set_slot(LAST, number | LINK);
+        let linked = of_last.last_is_link();
+        if std::ptr::eq(last, bucket) {
+            return linked;
+        }
+        last.unlock(linked);
+        tags
     }
 
     /// Removes the entry that was found, and retires it.
     #[inline(always)]
     pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>) {
+        let desk = self.store.entries.magazines().desk();
         let mut rest = Rest::default();
         let tags = if std::ptr::eq(place.bucket, locked.bucket) {
             locked.bucket.set_tag(place.slot, 0, locked.tags)
@@ -304,8 +302,8 @@ where
         };
         locked.bucket.unlock(tags);
         self.clean(rest);
-        self.retire_entry(place.index);
-        self.count(-1, locked.table);
+        self.retire_entry(place.index, desk);
+        self.count(-1, locked.table, desk);
     }
 
     /// Removes an entry of an overflow bucket, and unlinks the bucket if it is the first one, and empty now.
@@ -319,7 +317,7 @@ where
         if !tags.used().is_empty() || !std::ptr::eq(overflow, self.overflow(link)) {
             return locked.tags;
         }
-        rest.overflows.push(link & !LINK);
+        rest.unlinked().overflows.push(link & !LINK);
         match self.next_in_chain(overflow, tags) {
             None => locked.tags.without_more(),
             Some(_) => {
@@ -341,8 +339,8 @@ where
 
     /// Counts, and looks now and then whether the table should have another size.
     #[inline(always)]
-    fn count(&self, by: isize, table: &Table) {
-        let count = self.store.entries.mine().count(by);
+    fn count(&self, by: isize, table: &Table, desk: Desk<'_>) {
+        let count = desk.mine().count(by);
         if count & 63 == 0 || table.len() < 64 {
             self.consider(table);
         }

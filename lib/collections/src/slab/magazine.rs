@@ -13,13 +13,13 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard};
 
 use super::BATCH;
-use crate::prim::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, lock};
+use crate::prim::{AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, lock};
 
 /// Leaf `n` has the magazines of `1 << n` threads.
 const LEAVES: usize = 24;
 
-/// The owner of what threads without an index share.
-const SHARED: usize = usize::MAX;
+/// The owner of what threads without an index share: behind the last leaf.
+const NO_THREAD: usize = usize::MAX - 1;
 
 /// A list of indexes, which one thread uses at a time.
 pub struct List {
@@ -108,7 +108,7 @@ impl List {
 
 impl Drop for List {
     fn drop(&mut self) {
-        drop(self.take(SHARED));
+        drop(self.take(NO_THREAD));
     }
 }
 
@@ -137,18 +137,52 @@ pub struct Magazine {
     weight: AtomicUsize,
     /// Entries that this thread has added, less those that it has removed.
     count: AtomicIsize,
-    /// The worker asks for the lists.
-    asked: AtomicBool,
+    /// `ASKED`, `SHARED`: not 0 if the lists are to be used under the lock.
+    locked: AtomicU32,
 }
 
+/// The worker asks for the lists.
+const ASKED: u32 = 1;
+
+/// Several threads use the lists.
+const SHARED: u32 = 2;
+
 impl Magazine {
-    fn new() -> Magazine {
+    fn new(locked: u32) -> Magazine {
         Magazine {
             free: List::new(),
             gone: List::new(),
             weight: AtomicUsize::new(0),
             count: AtomicIsize::new(0),
-            asked: AtomicBool::new(false),
+            locked: AtomicU32::new(locked),
+        }
+    }
+}
+
+/// Where a thread finds its magazine.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    magazine: &'a Magazine,
+    owner: usize,
+    lock: &'a Mutex<()>,
+}
+
+impl<'a> Desk<'a> {
+    /// The magazine to use, for some instructions.
+    #[inline(always)]
+    pub fn mine(self) -> Mine<'a> {
+        let Desk {
+            magazine, owner, ..
+        } = self;
+        // [MAP-3]
+        let lock = match magazine.locked.load(Ordering::Acquire) {
+            0 => None,
+            _ => Some(lock(self.lock)),
+        };
+        Mine {
+            magazine,
+            owner,
+            lock,
         }
     }
 }
@@ -194,7 +228,7 @@ impl Mine<'_> {
         let weight = self.magazine.weight.swap(0, Ordering::Relaxed);
         if self.lock.is_some() {
             // [MAP-3] The next user of the lists sees what this one did.
-            self.magazine.asked.store(false, Ordering::Release);
+            self.magazine.locked.fetch_and(!ASKED, Ordering::Release);
         }
         (full, weight)
     }
@@ -205,7 +239,7 @@ impl Mine<'_> {
     }
 
     fn is_asked(&self) -> bool {
-        self.magazine.asked.load(Ordering::Relaxed)
+        self.magazine.locked.load(Ordering::Relaxed) & ASKED != 0
     }
 
     /// Counts entries that were added or removed; returns this thread's count.
@@ -238,16 +272,15 @@ impl Magazines {
     pub fn new() -> Magazines {
         Magazines {
             leaves: [const { AtomicPtr::new(ptr::null_mut()) }; LEAVES],
-            shared: Magazine::new(),
+            shared: Magazine::new(SHARED),
             lock: Mutex::new(()),
         }
     }
 
+    /// The calling thread's, for a call of the map at most: at the end of a thread its index changes.
     #[inline(always)]
-    pub fn mine(&self) -> Mine<'_> {
-        let Some(owner) = crate::thread::index() else {
-            return self.shared();
-        };
+    pub fn desk(&self) -> Desk<'_> {
+        let owner = quiescent::thread_index().unwrap_or(NO_THREAD);
         let (leaf, place) = place_of(owner);
         if leaf >= LEAVES {
             return self.shared();
@@ -256,34 +289,27 @@ impl Magazines {
         if first.is_null() {
             first = self.add(leaf);
         }
-        // SAFETY: a leaf, which has so many and lives as long as `self`.
-        let magazine = unsafe { &*first.add(place) };
-        // [MAP-3]
-        let lock = match magazine.asked.load(Ordering::Acquire) {
-            false => None,
-            true => Some(lock(&self.lock)),
-        };
-        Mine {
-            magazine,
+        Desk {
+            // SAFETY: a leaf, which has so many and lives as long as `self`.
+            magazine: unsafe { &*first.add(place) },
             owner,
-            lock,
+            lock: &self.lock,
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    pub fn shared(&self) -> Mine<'_> {
-        Mine {
+    /// That of the threads without an index.
+    pub fn shared(&self) -> Desk<'_> {
+        Desk {
             magazine: &self.shared,
-            owner: SHARED,
-            lock: Some(lock(&self.lock)),
+            owner: NO_THREAD,
+            lock: &self.lock,
         }
     }
 
     #[cold]
     #[inline(never)]
     fn add(&self, leaf: usize) -> *mut Magazine {
-        let new: Box<[Magazine]> = (0..1 << leaf).map(|_| Magazine::new()).collect();
+        let new: Box<[Magazine]> = (0..1 << leaf).map(|_| Magazine::new(0)).collect();
         let new: *mut [Magazine] = Box::into_raw(new);
         let (ok, err) = (Ordering::AcqRel, Ordering::Acquire);
         match self.leaves[leaf].compare_exchange(ptr::null_mut(), new.cast(), ok, err) {
@@ -310,7 +336,7 @@ impl Magazines {
                 .enumerate()
                 .map(move |(at, it)| (first + at, it))
         });
-        owned.chain([(SHARED, &self.shared)])
+        owned.chain([(NO_THREAD, &self.shared)])
     }
 
     /// The sum of the threads' counts.
@@ -324,7 +350,7 @@ impl Magazines {
         let mut any = false;
         for (_, magazine) in self.all() {
             if !magazine.gone.is_empty() {
-                magazine.asked.store(true, Ordering::Release);
+                magazine.locked.fetch_or(ASKED, Ordering::Release);
                 any = true;
             }
         }
@@ -336,7 +362,7 @@ impl Magazines {
     pub fn asked(&self, mut take: impl FnMut(Mine<'_>)) {
         for (owner, magazine) in self.all() {
             let lock = Some(lock(&self.lock));
-            if magazine.asked.load(Ordering::Relaxed) {
+            if magazine.locked.load(Ordering::Relaxed) & ASKED != 0 {
                 take(Mine {
                     magazine,
                     owner,

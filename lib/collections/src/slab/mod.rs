@@ -13,9 +13,10 @@
 mod magazine;
 mod pool;
 
-pub use magazine::{Full, Mine, Removed};
+pub use magazine::{Desk, Full, Mine, Removed};
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Mutex;
 
@@ -24,7 +25,7 @@ use magazine::Magazines;
 use pool::Pool;
 
 /// What a slab contains.
-pub trait Unit: 'static {
+pub trait Unit {
     /// A chunk has `1 << SHIFT` of them.
     const SHIFT: u32;
     /// So many removed ones are retired together, at most [`BATCH`].
@@ -38,16 +39,38 @@ pub const BATCH: usize = 256;
 pub const END: u32 = 1 << 31;
 
 /// The chunks' addresses.
-type Directory<T> = Box<[AtomicPtr<T>]>;
+pub type Directory = Box<[AtomicPtr<u8>]>;
 
-/// Directories that were replaced, and that readers may still use: to be retired.
-pub type Replaced = Vec<Box<dyn Send>>;
+/// What was unlinked while a lock was held, and is retired after the unlock: retiring may run code of the
+/// program.
+#[derive(Default)]
+pub struct Unlinked {
+    pub directories: Vec<Directory>,
+    /// Indexes of overflow buckets.
+    pub overflows: Vec<u32>,
+}
+
+/// One word, because it is nearly always nothing.
+#[derive(Default)]
+pub struct Rest(Option<Box<Unlinked>>);
+
+impl Rest {
+    pub fn unlinked(&mut self) -> &mut Unlinked {
+        self.0.get_or_insert_default()
+    }
+
+    #[inline(always)]
+    pub fn into_unlinked(self) -> Option<Box<Unlinked>> {
+        self.0
+    }
+}
 
 /// Chunks of entries, and which of them are free.
 pub struct Slab<T: Unit> {
-    directory: AtomicPtr<AtomicPtr<T>>,
+    directory: AtomicPtr<AtomicPtr<u8>>,
     magazines: Magazines,
     pool: Mutex<Pool<T>>,
+    is: PhantomData<T>,
 }
 
 // SAFETY: it owns memory, which holds values of T only while an owner of the slab says so.
@@ -62,6 +85,7 @@ impl<T: Unit> Slab<T> {
             directory: AtomicPtr::new(ptr::null_mut()),
             magazines: Magazines::new(),
             pool: Mutex::new(Pool::new()),
+            is: PhantomData,
         }
     }
 
@@ -76,19 +100,11 @@ impl<T: Unit> Slab<T> {
         // SAFETY: the directory has this chunk since before the index was handed out.
         unsafe {
             let chunk = self.directory.load(Ordering::Acquire).add(chunk as usize);
-            (*chunk).load(Ordering::Acquire).add(place as usize)
+            (*chunk)
+                .load(Ordering::Acquire)
+                .cast::<T>()
+                .add(place as usize)
         }
-    }
-
-    /// The lists of the calling thread.
-    #[inline(always)]
-    pub fn mine(&self) -> Mine<'_> {
-        self.magazines.mine()
-    }
-
-    /// The lists that threads without an index share.
-    pub fn shared(&self) -> Mine<'_> {
-        self.magazines.shared()
     }
 
     /// The lists of all threads.
@@ -99,15 +115,15 @@ impl<T: Unit> Slab<T> {
     /// Gives an index back that was taken and not used.
     #[cold]
     pub fn untake(&self, index: u32) {
-        let mine = self.mine();
+        let mine = self.magazines.desk().mine();
         if mine.free().len() < BATCH {
             mine.free().push(index);
         }
     }
 
-    /// A free index, of which the caller initialises the entry. `old` takes a directory that it replaces.
+    /// A free index, of which the caller initialises the entry. `rest` gets a directory that it replaces.
     #[inline(always)]
-    pub fn take(&self, mine: &Mine<'_>, old: &mut Replaced) -> u32 {
+    pub fn take(&self, mine: &Mine<'_>, rest: &mut Rest) -> u32 {
         match mine.free().pop() {
             Some(index) => {
                 if let Some(next) = mine.free().last() {
@@ -116,13 +132,13 @@ impl<T: Unit> Slab<T> {
                 }
                 index
             }
-            None => self.refill(mine, old),
+            None => self.refill(mine, rest),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn refill(&self, mine: &Mine<'_>, old: &mut Replaced) -> u32 {
+    fn refill(&self, mine: &Mine<'_>, rest: &mut Rest) -> u32 {
         let mut pool = lock(&self.pool);
         if let Some(list) = pool.ready_list(mine.owner()) {
             mine.free().put(list);
@@ -130,7 +146,7 @@ impl<T: Unit> Slab<T> {
             let mut need = T::BATCH.min(1 << (T::SHIFT - 2));
             while need > 0 {
                 match pool.fill(mine.free(), need) {
-                    0 if mine.free().is_empty() => self.add_chunk(&mut pool, old),
+                    0 if mine.free().is_empty() => self.add_chunk(&mut pool, rest),
                     0 => break,
                     taken => need -= taken,
                 }
@@ -141,7 +157,7 @@ impl<T: Unit> Slab<T> {
 
     /// # Panics
     /// If all indexes are in use.
-    fn add_chunk(&self, pool: &mut Pool<T>, old: &mut Replaced) {
+    fn add_chunk(&self, pool: &mut Pool<T>, rest: &mut Rest) {
         let number = pool.new_chunk();
         let length = pool.directory.len();
         assert!(
@@ -149,7 +165,7 @@ impl<T: Unit> Slab<T> {
             "RcuHashMap: more than 2^31 entries"
         );
         if number == length {
-            let mut larger: Vec<AtomicPtr<T>> = Vec::with_capacity((length * 2).max(4));
+            let mut larger: Vec<AtomicPtr<u8>> = Vec::with_capacity((length * 2).max(4));
             larger.extend(pool.directory.iter().map(|chunk| {
                 let chunk = chunk.load(Ordering::Relaxed);
                 AtomicPtr::new(chunk)
@@ -159,17 +175,18 @@ impl<T: Unit> Slab<T> {
             // [MAP-1]
             self.directory
                 .store(larger.as_ptr().cast_mut(), Ordering::Release);
-            old.push(Box::new(std::mem::replace(&mut pool.directory, larger)));
+            let old = std::mem::replace(&mut pool.directory, larger);
+            rest.unlinked().directories.push(old);
         }
         let chunk = match layout::<T>() {
-            None => ptr::NonNull::dangling().as_ptr(),
+            None => ptr::NonNull::<T>::dangling().as_ptr().cast(),
             Some(layout) => {
                 // SAFETY: not of size zero.
                 let chunk = unsafe { alloc(layout) };
                 if chunk.is_null() {
                     handle_alloc_error(layout);
                 }
-                chunk.cast()
+                chunk
             }
         };
         // [MAP-1]
@@ -228,9 +245,9 @@ fn layout<T: Unit>() -> Option<Layout> {
 
 /// # Safety
 /// A chunk, which no thread uses.
-unsafe fn free<T: Unit>(chunk: *mut T) {
+unsafe fn free<T: Unit>(chunk: *mut u8) {
     if let Some(layout) = layout::<T>() {
         // SAFETY: allocated with this layout.
-        unsafe { dealloc(chunk.cast(), layout) };
+        unsafe { dealloc(chunk, layout) };
     }
 }

@@ -1,5 +1,7 @@
 //! The pool of a slab, under its lock: which indexes are free, and lists that are ready to be taken.
 
+use std::marker::PhantomData;
+
 use super::magazine::{Full, List};
 use super::{Directory, Unit};
 
@@ -10,7 +12,7 @@ const READY: usize = 32;
 const SPARE: usize = 2;
 
 pub struct Pool<T: Unit> {
-    pub directory: Directory<T>,
+    pub directory: Directory,
     ready: Vec<Full>,
     /// A bit for each free entry of a chunk; empty: the chunk is not there.
     bits: Vec<Box<[u64]>>,
@@ -20,6 +22,7 @@ pub struct Pool<T: Unit> {
     first: usize,
     /// Chunks of which all bits are set.
     whole: usize,
+    of: PhantomData<fn() -> T>,
 }
 
 impl<T: Unit> Pool<T> {
@@ -33,6 +36,7 @@ impl<T: Unit> Pool<T> {
             count: Vec::new(),
             first: 0,
             whole: 0,
+            of: PhantomData,
         }
     }
 

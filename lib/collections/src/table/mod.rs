@@ -10,7 +10,7 @@ use std::ptr;
 use crate::prim::{AtomicPtr, AtomicUsize, Ordering};
 
 /// The smallest table has two buckets.
-pub const MIN_BITS: u32 = 1;
+const MIN_BITS: u32 = 1;
 
 /// The mean number of entries of a bucket at which a table grows, times [`PARTS`].
 const FULL: u128 = 42;

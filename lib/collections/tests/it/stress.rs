@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use quiescent::{Domain, Guard, Handle, Srcu};
-use quiescent_collections::RcuHashMap;
+use quiescent_collections::{Key, RcuHashMap};
 
 /// So many keys stay.
 const STAY: u64 = 500;
@@ -14,7 +14,7 @@ const STAY: u64 = 500;
 /// Two writers grow and shrink the map, with keys of their own; two readers look for the keys that stay.
 fn grow_and_shrink<K, D>(domain: D, key: impl Fn(u64) -> K + Sync, up_to: u64, rounds: u64)
 where
-    K: Hash + Eq + Ord + Send + Sync + 'static,
+    K: Key + Ord,
     D: Handle + Send + Sync,
 {
     let map: RcuHashMap<K, Box<u64>, _, D> = RcuHashMap::new_in(domain);
@@ -66,7 +66,7 @@ where
     visit_all(&map);
 }
 
-fn visit_all<K: Hash + Eq + Send + Sync, D: Handle>(
+fn visit_all<K: Key, D: Handle>(
     map: &RcuHashMap<K, Box<u64>, impl std::hash::BuildHasher + Sync, D>,
 ) {
     let guard = Guard::new_in(map.domain().clone());
@@ -117,17 +117,16 @@ fn computed_values_are_exact() {
 }
 
 /// Of threads that insert and remove the same keys, one succeeds each time.
-#[test]
-fn each_key_is_inserted_and_removed_once() {
+fn insert_and_remove_the_same<K: Key>(make: impl Fn(u64) -> K + Sync) {
     let map = RcuHashMap::new();
     let balance: isize = thread::scope(|scope| {
         let threads: Vec<_> = (0..4_u64)
             .map(|who| {
-                let map = &map;
+                let (map, make) = (&map, &make);
                 scope.spawn(move || {
                     let mut balance = 0;
                     for n in 0..40_000_u64 {
-                        let key = (n * 7 + who * 13) % 97;
+                        let key = make((n * 7 + who * 13) % 97);
                         match (n ^ who) & 1 {
                             0 => balance += isize::from(map.pin().try_insert(key, n).is_ok()),
                             _ => balance -= isize::from(map.pin().remove(&key).is_some()),
@@ -141,4 +140,16 @@ fn each_key_is_inserted_and_removed_once() {
     });
     assert_eq!(map.pin().iter().count() as isize, balance);
     assert_eq!(map.len() as isize, balance);
+}
+
+#[test]
+fn each_number_is_inserted_and_removed_once() {
+    insert_and_remove_the_same(|n| n);
+}
+
+#[test]
+fn each_key_of_a_program_is_inserted_and_removed_once() {
+    #[derive(PartialEq, Eq, Hash)]
+    struct Key(u64);
+    insert_and_remove_the_same(Key);
 }

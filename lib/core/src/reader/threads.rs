@@ -87,11 +87,13 @@ impl Slot {
     }
 
     /// Its number.
+    #[inline]
     pub fn cpu(&self) -> u32 {
         self.cpu.load(Ordering::Relaxed)
     }
 
     /// Its number among the slots, which are dense from 0 on.
+    #[inline]
     pub fn index(&self) -> usize {
         (self.cpu() - UNREGISTERED) as usize
     }
