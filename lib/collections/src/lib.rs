@@ -9,4 +9,4 @@ mod slab;
 mod table;
 
 pub use bounds::{Hashes, Key, Stored};
-pub use map::{Change, IntoIter, Iter, IterMut, Keys, Occupied, Pinned, RcuHashMap, Values};
+pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};

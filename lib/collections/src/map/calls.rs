@@ -6,7 +6,7 @@ use std::hash::Hash;
 use quiescent::{Guard, Handle, Reads};
 
 use super::RcuHashMap;
-use super::iter::{Cursor, Iter, Keys, Values};
+use super::iter::{Cursor, Iter};
 use super::store::Entry;
 use crate::bounds::{Hashes, Key, Stored};
 use crate::table::Table;
@@ -36,13 +36,14 @@ pub struct Occupied<'g, K, V> {
 impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     /// The value of a key.
     ///
-    /// Wait-free: no lock, no fence, no write to shared memory, and one step more for each resize that is in
-    /// progress. It takes a miss for the bucket and one for the entry ([`get_many`](RcuHashMap::get_many)
-    /// overlaps those of several keys). Keys with equal hashes are in one chain, in whose length it is linear.
+    /// Wait-free: no lock, no fence, no write to shared memory, and one step more for each resize that is
+    /// in progress. It takes a miss for the bucket and one for the entry
+    /// ([`get_many`](RcuHashMap::get_many) overlaps those of several keys). Keys with equal hashes are in
+    /// one chain, in whose length it is linear.
     ///
     /// # Ordering
-    /// It sees everything that happened before the value was inserted. Calls that have returned before this one
-    /// began are seen; of those that run at the same time, some may be.
+    /// It sees everything that happened before the value was inserted. Calls that have returned before this
+    /// one began are seen; of those that run at the same time, some may be.
     ///
     /// # Panics
     /// As all calls with a guard: if it is of another domain with the same tag.
@@ -107,7 +108,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     }
 
     /// The values of several keys. As a [`get`](RcuHashMap::get) of each, but the memory of all buckets is
-    /// fetched at the same time, and then that of all entries: faster in maps that are larger than the caches.
+    /// fetched at the same time, and then that of all entries: faster in maps that are larger than the
+    /// caches.
     ///
     /// ```
     /// let map = quiescent_collections::RcuHashMap::from([(1, 'a'), (2, 'b')]);
@@ -140,8 +142,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     /// table is being moved, a call moves up to nine units of it, which are some 70 entries.
     ///
     /// # Panics
-    /// If `Hash` or `Eq` does: then nothing was changed. If there are 2³¹ entries. (If there is no memory, the
-    /// program is aborted, as in `Vec`.)
+    /// If `Hash` or `Eq` does: then nothing was changed. If there are 2³¹ entries. (If there is no memory,
+    /// the program is aborted, as in `Vec`.)
     ///
     /// ```
     /// let map = quiescent_collections::RcuHashMap::new();
@@ -169,7 +171,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         old.map(|place| unsafe { &core.entry(place.index).value })
     }
 
-    /// Inserts a key that the map does not have, and returns its value. Waits as [`insert`](RcuHashMap::insert).
+    /// Inserts a key that the map does not have, and returns its value. Waits as
+    /// [`insert`](RcuHashMap::insert).
     ///
     /// # Errors
     /// If the map has the key: with its value, and with what was not inserted.
@@ -237,9 +240,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     /// Replaces the value of a key by one that `f` makes from it, and returns the new one; `None` if the map
     /// does not have the key. `f` runs without a lock, and again if another thread was faster.
     ///
-    /// Readers see the old entry or the new one, never neither. The new entry has the key that is passed here.
-    /// Values that change often are better changed in place: take `AtomicU64` or `Mutex<T>` for `V`, and
-    /// [`get`](RcuHashMap::get).
+    /// Readers see the old entry or the new one, never neither. The new entry has the key that is passed
+    /// here. Values that change often are better changed in place: take `AtomicU64` or `Mutex<T>` for `V`,
+    /// and [`get`](RcuHashMap::get).
     ///
     /// ```
     /// let map = quiescent_collections::RcuHashMap::from([("a", 1)]);
@@ -259,8 +262,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         old.and(new)
     }
 
-    /// Changes an entry as `f` says, which gets the value, or `None` if the map does not have the key. Returns
-    /// the values before and after. `f` runs without a lock, and again if another thread was faster.
+    /// Changes an entry as `f` says, which gets the value, or `None` if the map does not have the key.
+    /// Returns the values before and after. `f` runs without a lock, and again if another thread was
+    /// faster.
     ///
     /// ```
     /// use quiescent_collections::{Change, RcuHashMap};
@@ -288,7 +292,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         // SAFETY: what is passed was found or put there in this section.
         let value = |index: u32| unsafe { &core.entry(index).value };
         loop {
-            let view = core.view(hash, &key);
+            let view = core.view(hash, |index| core.has_key(index, &key));
             let old = view.found.map(|place| value(place.index));
             match (f(old), view.found) {
                 (Change::Keep, _) => return (old, old),
@@ -374,7 +378,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         let core = self.core()?;
         let hash = core.hash(key);
         loop {
-            let view = core.view(hash, key);
+            let view = core.view(hash, |index| core.has_key(index, key));
             let place = view.found?;
             // SAFETY: found in this section.
             let entry = unsafe { core.entry(place.index) };
@@ -392,8 +396,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     /// while the map grows and shrinks; one that is inserted or removed meanwhile at most once, unless it is
     /// both. Takes constant memory, moves nothing, and waits for no writer.
     ///
-    /// The section lasts as long as the iteration. For a long one, use an [`Srcu`](quiescent::Srcu) or a domain
-    /// of its own.
+    /// The section lasts as long as the iteration. For a long one, use an [`Srcu`](quiescent::Srcu) or a
+    /// domain of its own.
     #[track_caller]
     pub fn iter<'g>(
         &'g self,
@@ -408,8 +412,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     pub fn keys<'g>(
         &'g self,
         guard: &'g Guard<impl Handle + Reads<D::Brand>>,
-    ) -> Keys<'g, K, V, S, D> {
-        Keys(self.iter(guard))
+    ) -> impl Iterator<Item = &'g K> {
+        self.iter(guard).map(|(key, _)| key)
     }
 
     /// The values. As [`iter`](RcuHashMap::iter).
@@ -417,8 +421,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     pub fn values<'g>(
         &'g self,
         guard: &'g Guard<impl Handle + Reads<D::Brand>>,
-    ) -> Values<'g, K, V, S, D> {
-        Values(self.iter(guard))
+    ) -> impl Iterator<Item = &'g V> {
+        self.iter(guard).map(|(_, value)| value)
     }
 
     /// Removes the entries of which `keep` returns false. `keep` runs without a lock. It is called for each
@@ -448,8 +452,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
         self.retain(|_, _| false, guard);
     }
 
-    /// Makes room for so many entries more, if it is not there: the table does not grow before. This call moves
-    /// the table; other writers help, and wait for nothing.
+    /// Makes room for so many entries more, if it is not there: the table does not grow before. This call
+    /// moves the table; other writers help, and wait for nothing.
     ///
     /// # Panics
     /// If there is no such table.

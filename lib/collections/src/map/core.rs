@@ -68,6 +68,16 @@ impl<K, V, S, D> Core<K, V, S, D> {
         unsafe { &*self.store.entries.at(index) }
     }
 
+    /// Only the key: the owner of the map may be changing the value (`iter_mut`).
+    ///
+    /// # Safety
+    /// As [`entry`](Core::entry).
+    #[inline(always)]
+    pub unsafe fn key(&self, index: u32) -> &K {
+        // SAFETY: the caller's promise.
+        unsafe { &(*self.store.entries.at(index)).key }
+    }
+
     #[inline(always)]
     pub fn overflow(&self, link: u32) -> &Bucket {
         // SAFETY: links lead to buckets in use, or to such as were so in this section; zeros initialise them.
@@ -99,8 +109,8 @@ impl<K, V, S, D> Core<K, V, S, D> {
         }
     }
 
-    /// The overflow bucket of a bucket. What is in the last slot is no link if it was unlinked meanwhile: then
-    /// it was empty.
+    /// The overflow bucket of a bucket. What is in the last slot is no link if it was unlinked meanwhile:
+    /// then it was empty.
     #[inline(always)]
     pub fn next_in_chain(&self, bucket: &Bucket, tags: Tags) -> Option<&Bucket> {
         if !tags.has_more() {
@@ -130,7 +140,7 @@ impl<K, V, S, D> Core<K, V, S, D> {
     }
 
     /// All entries, for a caller that has the map for itself.
-    pub fn all_entries(&mut self) -> Vec<u32> {
+    pub fn all_entries(&self) -> Vec<u32> {
         let mut all = Vec::with_capacity(self.len());
         let mut table = Some(self.table());
         while let Some(it) = table {
@@ -155,19 +165,15 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             .wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
-    /// Looks for a key in a chain of buckets. `other`: an entry with the same tag, and another key.
+    /// Looks in a chain of buckets for an entry with this hash's tag of which `is` returns true.
     #[inline(always)]
-    pub fn find<'a, Q: Eq + ?Sized>(
+    pub fn find<'a>(
         &'a self,
         mut bucket: &'a Bucket,
         mut tags: Tags,
         hash: u64,
-        key: &Q,
-        mut other: impl FnMut(u32),
-    ) -> Option<Place<'a>>
-    where
-        K: Borrow<Q>,
-    {
+        mut is: impl FnMut(u32) -> bool,
+    ) -> Option<Place<'a>> {
         loop {
             for slot in tags.matching(tag_of(hash)) {
                 let index = bucket.slot(slot);
@@ -175,19 +181,27 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
                     tags = tags.with_more();
                     break;
                 }
-                // SAFETY: found in this section.
-                if unsafe { self.entry(index) }.key.borrow() == key {
+                if is(index) {
                     return Some(Place {
                         bucket,
                         slot,
                         index,
                     });
                 }
-                other(index);
             }
             let next = self.next_in_chain(bucket, tags)?;
             (bucket, tags) = (next, next.tags());
         }
+    }
+
+    /// Whether an entry has this key.
+    #[inline(always)]
+    pub fn has_key<Q: Eq + ?Sized>(&self, index: u32, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        // SAFETY: found in this section.
+        unsafe { self.key(index) }.borrow() == key
     }
 
     #[inline(always)]
@@ -197,7 +211,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     {
         let hash = self.hash(key);
         let (_, bucket, tags) = self.newest(hash);
-        let place = self.find(bucket, tags, hash, key, |_| {})?;
+        let place = self.find(bucket, tags, hash, |index| self.has_key(index, key))?;
         // SAFETY: found in this section.
         Some(unsafe { self.entry(place.index) })
     }
@@ -229,7 +243,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         });
         std::array::from_fn(|at| {
             let (bucket, tags) = buckets[at];
-            let place = self.find(bucket, tags, hashes[at], keys[at], |_| {})?;
+            let place = self.find(bucket, tags, hashes[at], |index| {
+                self.has_key(index, keys[at])
+            })?;
             // SAFETY: found in this section.
             Some(unsafe { self.entry(place.index) })
         })

@@ -57,20 +57,6 @@ pub struct Iter<'g, K, V, S, D = Global> {
     cursor: Cursor,
 }
 
-/// The keys of a map: see [`RcuHashMap::keys`](crate::RcuHashMap::keys).
-pub struct Keys<'g, K, V, S, D = Global>(pub(super) Iter<'g, K, V, S, D>)
-where
-    K: Stored,
-    V: Stored,
-    D: Handle;
-
-/// The values of a map: see [`RcuHashMap::values`](crate::RcuHashMap::values).
-pub struct Values<'g, K, V, S, D = Global>(pub(super) Iter<'g, K, V, S, D>)
-where
-    K: Stored,
-    V: Stored,
-    D: Handle;
-
 impl<'g, K: Stored, V: Stored, S, D: Handle> Iter<'g, K, V, S, D> {
     pub(super) fn new(core: Option<&'g Core<K, V, S, D>>) -> Iter<'g, K, V, S, D> {
         let cursor = Cursor::new();
@@ -88,23 +74,5 @@ impl<'g, K: Key, V: Stored, S: Hashes, D: Handle> Iterator for Iter<'g, K, V, S,
         // SAFETY: found in the section of 'g.
         let entry = unsafe { core.entry(index) };
         Some((&entry.key, &entry.value))
-    }
-}
-
-impl<'g, K: Key, V: Stored, S: Hashes, D: Handle> Iterator for Keys<'g, K, V, S, D> {
-    type Item = &'g K;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(key, _)| key)
-    }
-}
-
-impl<'g, K: Key, V: Stored, S: Hashes, D: Handle> Iterator for Values<'g, K, V, S, D> {
-    type Item = &'g V;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(_, value)| value)
     }
 }

@@ -16,8 +16,7 @@ mod write;
 mod serde;
 
 pub use calls::{Change, Occupied};
-pub use iter::{Iter, Keys, Values};
-pub use owned::{IntoIter, IterMut};
+pub use iter::Iter;
 pub use pinned::Pinned;
 
 use std::hash::RandomState;
@@ -33,8 +32,8 @@ use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
 ///
-/// Reading and changing take a [`Guard`], or the map is [pinned](RcuHashMap::pin). A reference lives as long as
-/// the guard, whatever other threads do with its entry.
+/// Reading and changing take a [`Guard`], or the map is [pinned](RcuHashMap::pin). A reference lives as
+/// long as the guard, whatever other threads do with its entry.
 ///
 /// ```
 /// use quiescent_collections::RcuHashMap;
@@ -50,33 +49,35 @@ use crate::table::Table;
 /// # Progress
 /// | call | waits for | cost |
 /// |---|---|---|
-/// | `get`, `get_key_value`, `contains_key`, `get_many`, `iter` | nothing: wait-free | two misses for each key, of the bucket and the entry |
-/// | `insert`, `remove`, `update`, ... | other writers of the same bucket, for some instructions each | one locked instruction |
+/// | `get`, `contains_key`, `get_many`, `iter`, ... | nothing: wait-free | two misses a key: bucket, entry |
+/// | `insert`, `remove`, `update`, ... | writers of the same bucket, some instructions each | a locked instruction |
 /// | `len` | nothing | a load for each thread that has changed the map |
 ///
-/// Code of the program (`Hash`, `Eq`, closures, destructors) never runs under a lock of the map, so a key or a
-/// value may use the map. A guard that is held blocks no writer; it holds back memory ([below](#memory)).
+/// Code of the program (`Hash`, `Eq`, closures, destructors) never runs under a lock of the map, so a key
+/// or a value may use the map. A guard that is held blocks no writer; it holds back memory
+/// ([below](#memory)).
 ///
 /// # Growing and shrinking
-/// The table doubles when a bucket has 8.4 entries on average, and shrinks when four fifths of that are unused.
-/// Writers move it bit by bit: no call copies the table, and no reader notices. If there are no writers any
-/// more, the worker of the library goes on some seconds later; then it also calls the keys' `Hash`.
+/// The table doubles when a bucket has 8.4 entries on average, and shrinks when four fifths of that are
+/// unused. Writers move it bit by bit: no call copies the table, and no reader notices. If there are no
+/// writers any more, the worker of the library goes on some seconds later; then it also calls the keys'
+/// `Hash`.
 ///
 /// # Memory
 /// Entries never move. Those that are removed are retired, up to 256 at a time; a batch that stays partly
 /// filled is retired at most one [flush time](quiescent::tuning::FLUSH) later. While a section stays open,
-/// removed entries are held, and count against the budget of the domain; more than two tables are never in use,
-/// but each table that was replaced waits, too. A batch counts as four times its entries' own size, so that the
-/// memory is used again while it is in the caches. What entries *own* is not visible: say
+/// removed entries are held, and count against the budget of the domain; more than two tables are never in
+/// use, but each table that was replaced waits, too. A batch counts as four times its entries' own size, so
+/// that the memory is used again while it is in the caches. What entries *own* is not visible: say
 /// [`weighed`](RcuHashMap::weighed) for keys and values that own much.
 ///
-/// Dropping the map frees everything at once, also in a destructor or a section: no reader can have references,
-/// as these borrow the map.
+/// Dropping the map frees everything at once, also in a destructor or a section: no reader can have
+/// references, as these borrow the map.
 ///
 /// # Domains
-/// [`new_in`](RcuHashMap::new_in) makes a map that is read under sections of a [`Domain`](quiescent::Domain) or
-/// an [`Srcu`](quiescent::Srcu), with a handle that borrows it, or keeps it alive. Readers of an `Srcu` may
-/// sleep, and cross an `await`:
+/// [`new_in`](RcuHashMap::new_in) makes a map that is read under sections of a
+/// [`Domain`](quiescent::Domain) or an [`Srcu`](quiescent::Srcu), with a handle that borrows it, or keeps
+/// it alive. Readers of an `Srcu` may sleep, and cross an `await`:
 ///
 /// ```
 /// use quiescent::Srcu;
@@ -95,8 +96,8 @@ use crate::table::Table;
 /// # Bad input
 /// * A `Hash` or `Eq` that panics leaves the map as it was. If they lie, keys may not be found, or be there
 ///   twice; nothing worse.
-/// * Keys with equal hashes are searched one by one. The default hasher is seeded, so that such keys cannot be
-///   chosen.
+/// * Keys with equal hashes are searched one by one. The default hasher is seeded, so that such keys cannot
+///   be chosen.
 /// * A destructor that panics does not keep the others of its batch from being run.
 /// * In the child of a `fork`, what was in the map can be read. It may be changed if no other thread was
 ///   amid a change: else a bucket, or the pool of entries, may stay locked.

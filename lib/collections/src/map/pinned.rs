@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use quiescent::{Global, Guard, Handle, Reads};
 
-use super::{Change, Iter, Keys, Occupied, RcuHashMap, Values};
+use super::{Change, Iter, Occupied, RcuHashMap};
 use crate::bounds::{Hashes, Key, Stored};
 
 /// A map together with a guard: the methods are those of [`RcuHashMap`], without the guard. What they return
@@ -126,12 +126,12 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle, E: Handle + Reads<D::Brand>>
     }
 
     /// See [`RcuHashMap::keys`].
-    pub fn keys(&self) -> Keys<'_, K, V, S, D> {
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.map.keys(&self.guard)
     }
 
     /// See [`RcuHashMap::values`].
-    pub fn values(&self) -> Values<'_, K, V, S, D> {
+    pub fn values(&self) -> impl Iterator<Item = &V> {
         self.map.values(&self.guard)
     }
 
@@ -155,7 +155,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle, E: Handle + Reads<D::Brand>>
         self.map.shrink_to_fit(&self.guard);
     }
 
-    /// Lets a waiting grace period proceed: see [`Guard::repin`]. What was found before may no longer be used.
+    /// Lets a waiting grace period proceed: see [`Guard::repin`]. What was found before may no longer be
+    /// used.
     pub fn repin(&mut self) {
         self.guard.repin();
     }

@@ -1,12 +1,12 @@
 //! Growing and shrinking: the entries' indexes are moved to a table of another size, a unit at a time.
 //!
-//! A *unit* is a bucket of the smaller table, and the buckets of the other one with the same hashes. Who writes
-//! while a table is being moved claims some units, and moves the unit of its own key first. Readers go on in
-//! the old buckets until these are marked. A key is hashed before its unit is locked; then the indexes are
-//! compared with those that were hashed.
+//! A *unit* is a bucket of the smaller table, and the buckets of the other one with the same hashes. Who
+//! writes while a table is being moved claims some units, and moves the unit of its own key first. Readers
+//! go on in the old buckets until these are marked. A key is hashed before its unit is locked; then the
+//! indexes are compared with those that were hashed.
 //!
-//! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they are
-//! filled without a lock, and the mark, stored with release, publishes them.
+//! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they
+//! are filled without a lock, and the mark, stored with release, publishes them.
 
 use quiescent::Handle;
 
@@ -108,13 +108,13 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             for bucket in buckets {
                 self.each_in_chain(bucket, bucket.tags(), |index| {
                     // SAFETY: found in this section.
-                    prefetch(unsafe { self.entry(index) });
+                    prefetch(unsafe { self.key(index) });
                     hashed.push((index, 0));
                 });
             }
             for (index, hash) in hashed.iter_mut() {
                 // SAFETY: as above.
-                *hash = inside(self.hash(unsafe { &self.entry(*index).key }), unit, bits);
+                *hash = inside(self.hash(unsafe { self.key(*index) }), unit, bits);
             }
             for (at, bucket) in buckets.iter().enumerate() {
                 tags[at] = bucket.lock();
@@ -190,8 +190,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     }
 }
 
-/// A hash that is in this unit: one that is not was given by a `Hash` that does not always return the same. The
-/// key may not be found then, but two threads must not fill one bucket.
+/// A hash that is in this unit: one that is not was given by a `Hash` that does not always return the same.
+/// The key may not be found then, but two threads must not fill one bucket.
 fn inside(hash: u64, unit: usize, bits: u32) -> u64 {
     let low = u64::MAX >> bits;
     (unit as u64) << (u64::BITS - bits) | hash & low

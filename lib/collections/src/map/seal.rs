@@ -1,12 +1,12 @@
-//! What is done for a map that no thread changes any more: a batch that is not full is retired, and a resize is
-//! finished.
+//! What is done for a map that no thread changes any more: a batch that is not full is retired, and a
+//! resize is finished.
 //!
-//! The first index of a batch, and the begin of a resize, *arm* a lazy callback of the library. The callback
-//! moves what is left of a resize, and asks for the lists of all threads (`slab`, MAP-3). After a grace period,
-//! the same callback takes them.
+//! The first index of a batch, and the begin of a resize, *arm* a lazy callback of the library. The
+//! callback moves what is left of a resize, and asks for the lists of all threads (`slab`, MAP-3). After a
+//! grace period, the same callback takes them.
 //!
-//! The callback finds the map through a gate, which the map's drop closes. It holds the gate for a few units of
-//! a resize at a time, so the drop waits no longer than that.
+//! The callback finds the map through a gate, which the map's drop closes. It holds the gate for a few
+//! units of a resize at a time, so the drop waits no longer than that.
 //!
 //! `[MAP-10]` A thread puts the first index to its batch, and then swaps the mark that the callback is armed;
 //! the callback swaps the mark, and then looks for batches. One of both finds the other.

@@ -21,7 +21,7 @@ pub struct View<'a> {
     table: &'a Table,
     pub found: Option<Place<'a>>,
     /// Entries with the same tag and other keys, in the order of the chain.
-    others: Others,
+    others: Vec<u32>,
 }
 
 /// A locked bucket, and the entry of the key.
@@ -32,19 +32,13 @@ pub struct Locked<'a> {
     pub found: Option<Place<'a>>,
 }
 
-/// A list of indexes that is nearly always empty.
-#[derive(Default)]
-struct Others(Vec<u32>);
-
-impl Others {
-    /// The place behind an index in the list. The one that is asked for is at `next`, if nothing has changed:
-    /// so a long chain is compared in linear time.
-    fn behind(&self, mut next: usize, index: u32) -> Option<usize> {
-        if self.0.get(next) != Some(&index) {
-            next = self.0.iter().position(|&it| it == index)?;
-        }
-        Some(next + 1)
+/// The place behind an index in a list. The one that is asked for is at `next`, if nothing has changed: so a
+/// long chain is compared in linear time.
+fn behind(list: &[u32], mut next: usize, index: u32) -> Option<usize> {
+    if list.get(next) != Some(&index) {
+        next = list.iter().position(|&it| it == index)?;
     }
+    Some(next + 1)
 }
 
 /// An index that was taken for an entry. It goes back if code of the program panics.
@@ -75,11 +69,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         Taken(&self.store, self.take_entry(desk))
     }
 
-    /// Looks for a key without a lock.
-    pub fn view<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> View<'_>
-    where
-        K: Borrow<Q>,
-    {
+    /// Looks without a lock for an entry of which `is` returns true.
+    pub fn view(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> View<'_> {
         let mut table = self.table();
         loop {
             table = self.writable(table, hash);
@@ -88,8 +79,14 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             if tags.is_moved() {
                 continue; // a thread has begun to move the table
             }
-            let mut others = Others::default();
-            let found = self.find(bucket, tags, hash, key, |index| others.0.push(index));
+            let mut others = Vec::new();
+            let found = self.find(bucket, tags, hash, |index| {
+                let is = is(index);
+                if !is {
+                    others.push(index);
+                }
+                is
+            });
             return View {
                 bucket,
                 table,
@@ -125,7 +122,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         let (mut bucket, mut tags, mut next) = (view.bucket, tags, 0);
         loop {
             for slot in tags.matching(tag) {
-                match view.others.behind(next, bucket.slot(slot)) {
+                match behind(&view.others, next, bucket.slot(slot)) {
                     Some(after) => next = after,
                     None => return false,
                 }
@@ -145,7 +142,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     {
         if !is_plain::<K, Q>() {
             loop {
-                let view = self.view(hash, key);
+                let view = self.view(hash, |index| self.has_key(index, key));
                 if let Some(locked) = self.lock(&view, hash) {
                     return locked;
                 }
@@ -156,7 +153,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             table = self.writable(table, hash);
             let bucket = table.bucket(hash);
             if let Some(tags) = bucket.lock() {
-                let found = self.find(bucket, tags, hash, key, |_| {});
+                let found = self.find(bucket, tags, hash, |index| self.has_key(index, key));
                 return Locked {
                     bucket,
                     tags,
@@ -165,44 +162,6 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
                 };
             }
         }
-    }
-
-    /// Locks the bucket of an entry that was found before, if it is still there. Compares no keys.
-    fn locked_entry(&self, hash: u64, index: u32) -> Option<Locked<'_>> {
-        let mut table = self.table();
-        let (bucket, tags) = loop {
-            table = self.writable(table, hash);
-            let bucket = table.bucket(hash);
-            if let Some(tags) = bucket.lock() {
-                break (bucket, tags);
-            }
-        };
-        let (mut at, mut of) = (bucket, tags);
-        let found = loop {
-            if let Some(slot) = of
-                .matching(tag_of(hash))
-                .find(|&slot| at.slot(slot) == index)
-            {
-                break Some(Place {
-                    bucket: at,
-                    slot,
-                    index,
-                });
-            }
-            match self.next_in_chain(at, of) {
-                Some(next) => (at, of) = (next, next.tags()),
-                None => break None,
-            }
-        };
-        if found.is_none() {
-            bucket.unlock(tags);
-        }
-        found.map(|place| Locked {
-            bucket,
-            tags,
-            table,
-            found: Some(place),
-        })
     }
 
     /// Releases the lock; nothing was changed.
@@ -327,14 +286,15 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         }
     }
 
-    /// Removes an entry that was found before, if it is still there.
-    pub fn remove_entry(&self, hash: u64, index: u32) -> bool {
-        let Some(locked) = self.locked_entry(hash, index) else {
-            return false;
-        };
-        let place = locked.found.expect("it was found");
-        self.remove_found(locked, place);
-        true
+    /// Removes an entry that was found before, if it is still there. Compares no keys.
+    pub fn remove_entry(&self, hash: u64, index: u32) {
+        loop {
+            let view = self.view(hash, |it| it == index);
+            let Some(place) = view.found else { return };
+            if let Some(locked) = self.lock(&view, hash) {
+                return self.remove_found(locked, place);
+            }
+        }
     }
 
     /// Counts, and looks now and then whether the table should have another size.

@@ -1,7 +1,7 @@
 //! The lists of each thread: free indexes, and removed ones that wait for their batch.
 //!
-//! A thread's lists are found by its index ([`quiescent::thread_index`]), and it uses them with plain loads and
-//! stores, inside a section. Threads without an index share one pair, under a lock.
+//! A thread's lists are found by its index ([`quiescent::thread_index`]), and it uses them with plain loads
+//! and stores, inside a section. Threads without an index share one pair, under a lock.
 //!
 //! # Sealing
 //! A thread that becomes quiet leaves a batch that is not full. To take it, another thread (the worker)

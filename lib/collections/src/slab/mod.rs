@@ -1,7 +1,7 @@
 //! Entries that never move, each found by an index of 31 bits.
 //!
-//! Entries are in chunks, and a directory has the chunks' addresses. A thread takes free indexes from lists of
-//! its own (`magazine`), and gives them back there; whole lists go from and to the pool, under its lock.
+//! Entries are in chunks, and a directory has the chunks' addresses. A thread takes free indexes from lists
+//! of its own (`magazine`), and gives them back there; whole lists go from and to the pool, under its lock.
 //!
 //! # Edges
 //! `[MAP-1]` A chunk's address is stored with release before any index into the chunk is handed out. A reader

@@ -17,8 +17,8 @@ const LOCK: u64 = 1 << 56;
 const MOVED: u64 = 2 << 56;
 const MORE: u64 = 4 << 56;
 
-/// `low` has the tags of slots 0 to 7, `high` those of 8 to 11 and the control byte. A tag is 0, or it has its
-/// highest bit set and seven bits of the hash.
+/// `low` has the tags of slots 0 to 7, `high` those of 8 to 11 and the control byte. A tag is 0, or it has
+/// its highest bit set and seven bits of the hash.
 #[repr(C, align(64))]
 pub struct Bucket {
     low: AtomicU64,
@@ -45,8 +45,8 @@ pub fn tag_of(hash: u64) -> u64 {
 }
 
 impl Bucket {
-    /// `[MAP-4]` The high word is loaded first: if the bucket is moved after that, what is found in it is as it
-    /// was at a moment of this call. Acquire: a tag that is seen was stored after its index.
+    /// `[MAP-4]` The high word is loaded first: if the bucket is moved after that, what is found in it is
+    /// as it was at a moment of this call. Acquire: a tag that is seen was stored after its index.
     #[inline(always)]
     pub fn tags(&self) -> Tags {
         let high = self.high.load(Ordering::Acquire);
@@ -78,7 +78,7 @@ impl Bucket {
         } else {
             let shift = 8 * (slot - 8);
             let high = tags.high & !(0xff << shift) | tag << shift;
-            Tags { high, ..tags }
+            tags.with_high(high)
         }
     }
 
@@ -130,6 +130,11 @@ impl Tags {
         self.high & MOVED != 0
     }
 
+    #[inline(always)]
+    fn with_high(self, high: u64) -> Tags {
+        Tags { high, ..self }
+    }
+
     /// The last slot has the index of an overflow bucket.
     #[inline(always)]
     pub fn has_more(self) -> bool {
@@ -138,27 +143,18 @@ impl Tags {
 
     #[inline(always)]
     pub fn with_more(self) -> Tags {
-        Tags {
-            high: self.high | MORE,
-            ..self
-        }
+        self.with_high(self.high | MORE)
     }
 
     /// The last slot has an overflow bucket, and no entry any more.
     #[inline(always)]
     pub fn last_is_link(self) -> Tags {
-        Tags {
-            high: self.high & !(0xff << 24) | MORE,
-            ..self
-        }
+        self.with_high(self.high & !(0xff << 24) | MORE)
     }
 
     #[inline(always)]
     pub fn without_more(self) -> Tags {
-        Tags {
-            high: self.high & !MORE,
-            ..self
-        }
+        self.with_high(self.high & !MORE)
     }
 
     /// The tag of the last slot.

@@ -117,7 +117,8 @@ impl Table {
         hash << self.bits() == 0
     }
 
-    /// `[MAP-7]` A table is complete before its address is stored; it is zero, so that nothing else is needed.
+    /// `[MAP-7]` A table is complete before its address is stored; it is zero, so that nothing else is
+    /// needed.
     #[inline(always)]
     pub fn next(&self) -> Option<&Table> {
         // SAFETY: null or a table, which is retired later than this one.
