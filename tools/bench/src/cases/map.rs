@@ -11,6 +11,7 @@
 //! | `… reads only`, `… reads of 16` | look-ups alone; of 16 keys at once |
 //! | `u64 10M 2t grow`, `… rapid grow` | from nothing: inserts alone; 5/80/5 and 10 % updates |
 //! | `u64 100k growing` | look-ups of one thread while another makes it 16 times as large |
+//! | `u64 100k unchanged` | look-ups in another map of the same thread, by turns |
 //! | `u64 1M full`, `… emptied` | memory; after 90 % were removed, and nothing was called for a while |
 //!
 //! CPU time is that of the process, with the library's own threads and the freeing of what was removed. What

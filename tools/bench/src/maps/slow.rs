@@ -5,8 +5,10 @@ use super::work::filled;
 use super::{Family, Hasher, Map, Stored, short};
 use crate::measure::figures::Figures;
 use crate::measure::once::Said;
+use crate::measure::threads::DIED;
 use crate::measure::{clock, process};
 use hdrhistogram::Histogram;
+use quiescent_report::rows::Figure;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A map of so many entries that grows to this many times as many.
@@ -49,7 +51,7 @@ impl Times {
         self.all.saturating_record(ns);
     }
 
-    fn figures(&self, case: String) -> Vec<quiescent_report::rows::Figure> {
+    fn figures(&self, case: String) -> Vec<Figure> {
         let mut figures = Figures::of(case);
         let wanted = [
             ("latency_ns_p50", 0.5),
@@ -62,38 +64,40 @@ impl Times {
     }
 }
 
-/// Reads keys that stay, and beside each read nothing: what the clock and the machine add.
+/// Reads keys that stay, and by turns those of a map that nothing changes: interrupts are in both.
 pub(super) fn reads<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
-    let map = F::Of::<T, S>::empty();
+    let (map, still) = (F::Of::<T, S>::empty(), F::Of::<T, S>::empty());
+    filled(&still, 1, entries)?;
     let mut kept = filled(&map, 1, entries)?.swap_remove(0);
     let (stamps, grown) = (clock::stamps_per_us(), AtomicBool::new(false));
-    let (reads, nothing, wrong) = std::thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let (mut reads, mut nothing) = (Times::new(stamps), Times::new(stamps));
-            let mut wrong = 0_u64;
-            while !grown.load(Relaxed) {
-                let number = kept.any();
-                reads.time(|| wrong += u64::from(!map.get(number)));
-                nothing.time(|| _ = std::hint::black_box(number));
-            }
-            (reads, nothing, wrong)
-        });
+    let read = || {
+        let [mut growing, mut at_rest] = [stamps; 2].map(Times::new);
+        let mut wrong = 0;
+        while !grown.load(Relaxed) {
+            let (one, other) = (kept.any(), kept.any());
+            growing.time(|| wrong += u64::from(!map.get(one)));
+            at_rest.time(|| wrong += u64::from(!still.get(other)));
+        }
+        (growing, at_rest, wrong)
+    };
+    let (growing, at_rest, wrong) = std::thread::scope(|scope| {
+        let reader = scope.spawn(read);
         let mut added = Keys::of(1);
-        let lost = (entries..TIMES * entries)
-            .filter(|_| !added.insert(&map))
-            .count() as u64;
+        let more = entries..TIMES * entries;
+        let lost = more.filter(|_| !added.insert(&map)).count() as u64;
         grown.store(true, Relaxed);
-        reader
-            .join()
-            .map(|(reads, nothing, wrong)| (reads, nothing, wrong + lost))
-    })
-    .map_err(|_| crate::measure::threads::DIED)?;
-    if wrong > 0 {
-        return Err(format!(
+        let read = reader.join().map_err(|_| DIED);
+        read.map(|(growing, at_rest, wrong)| (growing, at_rest, wrong + lost))
+    })?;
+    let case = |when| format!("{} {} {when}", T::NAME, short(entries));
+    match wrong {
+        0 => Ok([
+            growing.figures(case("growing")),
+            at_rest.figures(case("unchanged")),
+        ]
+        .concat()),
+        _ => Err(format!(
             "this map is wrong: {wrong} answers while it grew; do not use it"
-        ));
+        )),
     }
-    let case = format!("{} {} growing", T::NAME, short(entries));
-    let nothing = nothing.figures(format!("{case}, no read"));
-    Ok([reads.figures(case), nothing].concat())
 }
