@@ -4,7 +4,8 @@
 //! and tables of text are in `reports.toml`. Most ask each question ([`Ask`]) of a fresh process: this
 //! program again, started with other words, answers it ([`serve`]).
 //!
-//! `read`, `retire`, `mixed` and `map` measure on every system; those in `linux` ask `/proc`, signals or the kernel.
+//! `read`, `retire`, `mixed` and `map` measure on every system; those in `linux` ask `/proc`, signals or the
+//! kernel.
 
 #[cfg(test)]
 pub(crate) mod fixture;
