@@ -25,12 +25,13 @@ const fn mix(name: &'static str, [get, insert, remove]: [u64; 3]) -> Mix {
 }
 
 /// The mixes of a map that has its size. The first two are those of conc-map-bench and bustle.
-pub const MIXES: [Mix; 6] = [
+pub const MIXES: [Mix; 7] = [
     mix("read", [98, 1, 1]),
     mix("exchange", [10, 40, 40]),
     mix("churn", [0, 50, 50]),
     mix("update", [0, 0, 0]),
     mix("reads only", [100, 0, 0]),
+    mix("most reads", [90, 5, 5]),
     Mix {
         many: true,
         ..mix("reads of 16", [100, 0, 0])

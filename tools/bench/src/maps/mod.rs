@@ -13,9 +13,9 @@ use std::hash::{BuildHasher, Hash};
 /// Pairs of a key and a value, each made of a number.
 pub trait Stored: 'static {
     /// Of the map.
-    type Key: Hash + Eq + Clone + Debug + Borrow<Self::Asked> + Send + Sync + 'static;
+    type Key: Hash + Ord + Clone + Debug + Borrow<Self::Asked> + Send + Sync + 'static;
     /// What is looked up.
-    type Asked: Hash + Eq + ?Sized;
+    type Asked: Hash + Ord + ?Sized;
     /// What that is borrowed from.
     type Query: Borrow<Self::Asked>;
     /// Of the map.

@@ -13,7 +13,7 @@ mod arc_swap;
 mod ck;
 #[cfg(feature = "peers")]
 mod crossbeam;
-#[cfg(feature = "peers")]
+#[cfg(feature = "maps")]
 mod dashmap;
 mod domain;
 #[cfg(feature = "peers")]
@@ -22,16 +22,18 @@ mod haphazard;
 mod kovan;
 #[cfg(have_liburcu)]
 mod liburcu;
-#[cfg(feature = "peers")]
+#[cfg(feature = "maps")]
 mod papaya;
 mod quiescent;
 mod rcu_map;
-#[cfg(feature = "peers")]
+#[cfg(feature = "maps")]
 mod scc;
 #[cfg(feature = "peers")]
 mod sdd;
 #[cfg(feature = "peers")]
 mod seize;
+#[cfg(feature = "maps")]
+mod skiplist;
 mod srcu;
 mod std_locks;
 
@@ -75,16 +77,21 @@ pub(crate) fn all() -> Vec<Peers> {
     ]
 }
 
+/// It is measured by `ci/peers-bench` only, on its own collector and on ours.
+pub(crate) const SKIPLIST: &str = "crossbeam-skiplist";
+
 /// Every map of this build, quiescent's first.
 pub(crate) fn maps() -> Vec<Mapping> {
     vec![
         Mapping::of::<rcu_map::Rcu>(quiescent_report::OURS),
-        #[cfg(feature = "peers")]
+        #[cfg(feature = "maps")]
         Mapping::of::<papaya::Papaya>("papaya"),
-        #[cfg(feature = "peers")]
+        #[cfg(feature = "maps")]
         Mapping::of::<dashmap::Dashmap>("dashmap"),
-        #[cfg(feature = "peers")]
+        #[cfg(feature = "maps")]
         Mapping::of::<scc::Scc>("scc"),
+        #[cfg(feature = "maps")]
+        Mapping::of::<skiplist::Skiplist>(SKIPLIST),
     ]
 }
 
