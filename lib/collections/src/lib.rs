@@ -4,6 +4,7 @@
 //! | structure | for |
 //! |---|---|
 //! | [`RcuHashMap`] | keys that are looked up often, and inserted and removed now and then, by any thread |
+//! | [`RcuArc`] | one object that many threads refer to for long: counting writes no shared memory |
 //!
 //! ```
 //! use quiescent_collections::RcuHashMap;
@@ -25,11 +26,13 @@
 
 #![deny(missing_docs)]
 
+mod arc;
 mod bounds;
 mod map;
 mod prim;
 mod slab;
 mod table;
 
+pub use arc::{RcuArc, RcuOwner};
 pub use bounds::{Hashes, Key, Stored};
 pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};

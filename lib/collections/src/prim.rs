@@ -1,7 +1,7 @@
 //! The primitives: the other modules take atomics and locks from here only, so that a model can replace them.
 
 pub use std::sync::atomic::{
-    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

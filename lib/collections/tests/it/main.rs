@@ -1,6 +1,8 @@
-//! Tests of the map: one program, a module for each subject.
+//! Tests of the structures: one program, a module for each subject.
 
+mod alone;
 mod api;
+mod arc;
 mod conflicts;
 mod counted;
 mod domains;
