@@ -1,4 +1,15 @@
 //! Tests of the structures: one program, a module for each subject.
 
 mod alone;
+mod api;
 mod arc;
+mod conflicts;
+mod counted;
+mod drops;
+#[cfg(target_os = "linux")]
+mod fork;
+mod iteration;
+mod model;
+mod panics;
+mod quiet;
+mod stress;
