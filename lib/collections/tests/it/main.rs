@@ -5,6 +5,7 @@ mod api;
 mod arc;
 mod conflicts;
 mod counted;
+mod domains;
 mod drops;
 #[cfg(target_os = "linux")]
 mod fork;
