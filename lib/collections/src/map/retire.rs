@@ -5,25 +5,14 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::{Entry, Garbage};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::{Desk, Full, Mine, Removed, Unit};
+use crate::slab::{Desk, Full, Removed, Unit};
 use crate::table::Bucket;
 
 impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
-    /// Retires overflow buckets that were unlinked under a lock. The caller holds none.
-    #[inline(always)]
-    pub fn clean(&self, overflows: Vec<u32>) {
-        if !overflows.is_empty() {
-            self.clean_slowly(overflows);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn clean_slowly(&self, overflows: Vec<u32>) {
-        for index in overflows {
-            let mine = self.store.overflows.magazines().shared().mine();
-            self.remove(mine, index, 0, Bucket::BATCH, Garbage::Overflows);
-        }
+    /// Retires an overflow bucket that was unlinked under a lock. The caller holds none.
+    pub fn retire_overflow(&self, index: u32) {
+        let shared = self.store.overflows.magazines().shared();
+        self.remove(shared, index, 0, Bucket::BATCH, Garbage::Overflows);
     }
 
     /// Frees something after a grace period. Everything that is passed here was unlinked from this map.
@@ -44,19 +33,23 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             }
         };
         let batch = <Entry<K, V> as Unit>::BATCH;
-        self.remove(desk.mine(), index, weight, batch, Garbage::Entries);
+        if !desk.push_gone(index, weight, batch) {
+            self.remove(desk, index, weight, batch, Garbage::Entries);
+        }
     }
 
     /// Puts an index to its batch, and retires the batch if it is full. No lock is held meanwhile.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn remove(
         &self,
-        mine: Mine<'_>,
+        desk: Desk<'_>,
         index: u32,
         weight: usize,
         batch: usize,
         of: fn(Full) -> Garbage,
     ) {
+        let mine = desk.mine();
         match mine.remove(index, weight, batch) {
             Removed::Kept => {}
             Removed::First => {
