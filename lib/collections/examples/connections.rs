@@ -66,6 +66,7 @@ fn requests(registry: &Registry, over: &AtomicBool) -> u64 {
     sent
 }
 
+/// Runs it.
 pub fn main() {
     let (registry, over) = (Registry::new(), AtomicBool::new(false));
     (0..CONNECTIONS).for_each(|id| open(&registry, id));
