@@ -88,6 +88,7 @@ impl Slot {
     }
 
     /// Its number.
+    #[inline(always)]
     pub fn cpu(&self) -> u32 {
         self.cpu.load(Ordering::Relaxed)
     }
