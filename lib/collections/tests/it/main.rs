@@ -7,6 +7,7 @@ mod conflicts;
 mod counted;
 mod domains;
 mod drops;
+mod examples;
 #[cfg(target_os = "linux")]
 mod fork;
 mod iteration;
