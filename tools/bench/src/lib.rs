@@ -7,7 +7,8 @@
 //! | [`measure`] | clocks, threads, measuring processes, the order of turns |
 //! | [`subjects`] | subjects that read and wait: the same loops for all |
 //! | [`deferral`] | subjects that reclaim later: the same loops for all |
-//! | `peers` | the libraries: one file each, with its read side and its way to reclaim later |
+//! | [`maps`] | maps: the same loads for all |
+//! | `peers` | the libraries: one file each, with its read side, its way to reclaim later, its map |
 //! | [`instructions`] | callgrind's counts of the same loops, and the disassembly of quiescent's |
 //! | [`targets`] | what is promised, from `targets.toml` |
 //! | [`cases`] | the measurements: a table and its body for each command of `bench` |
@@ -22,6 +23,7 @@ pub const METRICS: &str = include_str!("metrics.txt");
 pub mod cases;
 pub mod deferral;
 pub mod instructions;
+pub mod maps;
 pub mod measure;
 mod peers;
 pub mod subjects;

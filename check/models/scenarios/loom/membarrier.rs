@@ -2,11 +2,12 @@
 //! heavy ones and with nothing else (see `check/models/src/loom.rs`).
 
 use crate::common::{
-    World, check_unfenced, has_waited, race, race_inside, race_with_poller, race_with_waiter,
+    World, check_unfenced, has_waited, join, race, race_inside, race_with_poller, race_with_waiter,
     race_without_slots, read, registers,
 };
 use crate::side::{Process, Side, nothing};
 use quiescent_on_loom as rcu;
+use rcu::check::Model as Domain;
 
 #[test]
 fn a_section_s_reads_come_before_what_follows_the_grace_period() {
@@ -77,4 +78,18 @@ fn unregistered_readers() {
 #[test]
 fn a_poller_frees_what_another_waited_for() {
     check_unfenced("membarrier: poller", 3, race_with_poller);
+}
+
+/// Each of two threads writes to what is kept by its index, which may be that of a thread that has ended.
+#[test]
+fn owners_of_an_index_follow_one_another() {
+    check_unfenced("membarrier: index", 3, || {
+        let world = World::new(Domain::new());
+        let write = |w: &World| w.free(rcu::thread_index().expect("a slot is free"));
+        let other = world.thread(write);
+        world.domain.enter();
+        write(&world);
+        world.domain.leave();
+        join(other);
+    });
 }

@@ -127,6 +127,7 @@ impl Threads {
     }
 
     /// The calling thread's slot, if it has one.
+    #[inline]
     pub fn own_slot(&self, local: &Local) -> Option<&'static Slot> {
         let reader = local.reader();
         // SAFETY: a local has the dummy, or the word of its slot.

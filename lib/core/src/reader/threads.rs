@@ -11,7 +11,8 @@
 //! bitmap: if the driver misses the new bit, the new thread's sections see every update that the grace period
 //! covers. Two properties follow: a thread that registers later need not be scanned, and a sole registered
 //! thread needs no fence. `[REG-2]` release: the thread's sections, then the clearing of its bit (release); a
-//! load of the bitmap acquires: a missing bit is a credit.
+//! load of the bitmap acquires: a missing bit is a credit. So does the next claim of that bit: what a thread
+//! did by its index happens before what the next owner does by it.
 
 use std::mem::offset_of;
 
@@ -26,7 +27,7 @@ use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::{LeafMap, UnderLock};
 use crate::reader::table::{ReaderRecord, Table};
 use crate::reader::tally::Tally;
-use crate::reader::unregistered::{RESERVED, Unregistered};
+use crate::reader::unregistered::{RESERVED, UNREGISTERED, Unregistered};
 use crate::reader::word::Reader;
 use crate::reader::words::ReaderWords;
 
@@ -78,7 +79,8 @@ impl Slot {
     ///
     /// # Safety
     /// The word is that of a slot's threads: not the dummy, nor a sink.
-    pub(crate) unsafe fn of(reader: &'static Reader) -> &'static Slot {
+    #[inline(always)]
+    pub unsafe fn of(reader: &'static Reader) -> &'static Slot {
         let offset = offset_of!(Slot, words) + offset_of!(ReaderWords, reader);
         // SAFETY: the caller's promise: a word inside a slot, at that offset; slots live forever. The
         // provenance of the whole slot was exposed when it was claimed.
@@ -86,8 +88,15 @@ impl Slot {
     }
 
     /// Its number.
+    #[inline]
     pub fn cpu(&self) -> u32 {
         self.cpu.load(Ordering::Relaxed)
+    }
+
+    /// Its number among the slots, which are dense from 0 on.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        (self.cpu() - UNREGISTERED) as usize
     }
 
     /// The kernel's id of its thread.

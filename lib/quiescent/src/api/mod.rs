@@ -31,6 +31,7 @@ pub(crate) mod shutdown;
 pub(crate) mod srcu;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;
+pub(crate) mod thread_index;
 pub mod tuning;
 pub mod unchecked;
 mod updates;

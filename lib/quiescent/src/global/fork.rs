@@ -50,7 +50,7 @@
 
 use std::cell::Cell;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::global::env;
 use crate::global::workers::WORKERS;
@@ -71,6 +71,9 @@ pub(crate) static INHERIT: AtomicBool = AtomicBool::new(false);
 
 /// The holder is in a fork.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// How many forks lie between the start of the program and this process.
+pub(crate) static FORKS: AtomicU32 = AtomicU32::new(0);
 
 // What *prepare* took, except the locks that are parked beside their data.
 static TURN_TAKEN: Parked<()> = Parked::new();
@@ -242,6 +245,7 @@ unsafe extern "C" fn child() {
             .store(dropped, Ordering::Relaxed);
     }
     super::write_lock::forked();
+    FORKS.fetch_add(1, Ordering::Relaxed);
     unlock(env);
     #[cfg(feature = "telemetry")]
     // SAFETY: as above.

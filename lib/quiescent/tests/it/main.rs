@@ -70,6 +70,7 @@ mod stalls;
 #[cfg(target_os = "linux")]
 mod telemetry;
 mod thread_end;
+mod thread_index;
 mod unregistered;
 mod values;
 mod waiting;

@@ -4,12 +4,14 @@
 //! and tables of text are in `reports.toml`. Most ask each question ([`Ask`]) of a fresh process: this
 //! program again, started with other words, answers it ([`serve`]).
 //!
-//! `read`, `retire` and `mixed` measure on every system; those in `linux` ask `/proc`, signals or the kernel.
+//! `read`, `retire`, `mixed` and `map` measure on every system; those in `linux` ask `/proc`, signals or the
+//! kernel.
 
 #[cfg(test)]
 pub(crate) mod fixture;
 #[cfg(target_os = "linux")]
 mod linux;
+pub mod map;
 pub mod mixed;
 pub mod plan;
 pub mod read;
@@ -24,7 +26,7 @@ use plan::{Bench, Body};
 
 /// Every measurement of this system, in the order of the command line.
 pub fn all() -> Vec<&'static Bench> {
-    let mut all = vec![&read::READ, &retire::RETIRE, &mixed::MIXED];
+    let mut all = vec![&read::READ, &retire::RETIRE, &mixed::MIXED, &map::MAP];
     #[cfg(target_os = "linux")]
     all.extend(linux::ALL);
     all

@@ -11,7 +11,7 @@ mod system;
 mod system;
 
 use system::has_time_limit;
-pub use system::{fence_ns, this_thread};
+pub use system::{allocated_bytes, fence_ns, interruptions, this_thread};
 
 /// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`.
 /// (`ru_maxrss` would not do: it survives `exec`, so it may be the parent's.)

@@ -4,6 +4,7 @@
 //! later. Most have one of each, with the same name.
 
 use crate::deferral::Deferring;
+use crate::maps::measured::Mapping;
 use crate::subjects::Subject;
 
 #[cfg(feature = "peers")]
@@ -12,6 +13,8 @@ mod arc_swap;
 mod ck;
 #[cfg(feature = "peers")]
 mod crossbeam;
+#[cfg(feature = "maps")]
+mod dashmap;
 mod domain;
 #[cfg(feature = "peers")]
 mod haphazard;
@@ -19,11 +22,18 @@ mod haphazard;
 mod kovan;
 #[cfg(have_liburcu)]
 mod liburcu;
+#[cfg(feature = "maps")]
+mod papaya;
 mod quiescent;
+mod rcu_map;
+#[cfg(feature = "maps")]
+mod scc;
 #[cfg(feature = "peers")]
 mod sdd;
 #[cfg(feature = "peers")]
 mod seize;
+#[cfg(feature = "maps")]
+mod skiplist;
 mod srcu;
 mod std_locks;
 
@@ -64,6 +74,24 @@ pub(crate) fn all() -> Vec<Peers> {
         #[cfg(feature = "peers")]
         arc_swap::peers(),
         std_locks::peers(),
+    ]
+}
+
+/// It is measured by `ci/peers-bench` only, on its own collector and on ours.
+pub(crate) const SKIPLIST: &str = "crossbeam-skiplist";
+
+/// Every map of this build, quiescent's first.
+pub(crate) fn maps() -> Vec<Mapping> {
+    vec![
+        Mapping::of::<rcu_map::Rcu>(quiescent_report::OURS),
+        #[cfg(feature = "maps")]
+        Mapping::of::<papaya::Papaya>("papaya"),
+        #[cfg(feature = "maps")]
+        Mapping::of::<dashmap::Dashmap>("dashmap"),
+        #[cfg(feature = "maps")]
+        Mapping::of::<scc::Scc>("scc"),
+        #[cfg(feature = "maps")]
+        Mapping::of::<skiplist::Skiplist>(SKIPLIST),
     ]
 }
 
@@ -110,6 +138,9 @@ pub fn absent() -> Vec<Absent> {
         "arc-swap",
         "arc-swap-cache",
         "arc-swap-full",
+        "papaya",
+        "dashmap",
+        "scc",
     ];
     let c = [
         "liburcu-memb",
@@ -122,9 +153,10 @@ pub fn absent() -> Vec<Absent> {
         true => INSTALL_C,
         false => BUILD_PEERS,
     };
-    let all = all();
+    let (all, maps) = (all(), maps());
     let present = |name: &str| {
-        all.iter().any(|it| {
+        let maps = maps.iter().any(|it| it.name == name);
+        maps || all.iter().any(|it| {
             it.reading.iter().any(|it| it.name == name)
                 || it.deferring.iter().any(|it| it.name == name)
         })

@@ -9,6 +9,8 @@ mod domain;
 mod files;
 mod inputs;
 mod kernel;
+
+mod maps;
 mod merge;
 mod metrics;
 mod page;

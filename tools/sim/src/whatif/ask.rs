@@ -451,7 +451,14 @@ pub fn origins(
         _ if inferred.contains(&key) || key == "rcu_nocbs" || key == "rcu_lazy" => "trace",
         _ => "default",
     };
-    shown.map(|(key, value)| (key, value, from(key))).collect()
+    let changes = |key: &str, value: String| {
+        let those = machine.later.iter().filter(|it| it.1 == key);
+        those.fold(value, |value, (at, _, then)| {
+            format!("{value}, {then} from {:.3} s on", *at as f64 / 1e9)
+        })
+    };
+    let shown = shown.map(|(key, value)| (key, changes(key, value), from(key)));
+    shown.collect()
 }
 
 #[cfg(test)]

@@ -24,6 +24,28 @@ pub fn fence_ns() -> Option<u64> {
     took.get(took.len() / 2).copied()
 }
 
+/// What the allocator has given out, with its own heads and rounding, in bytes; `None` where it is not
+/// glibc's.
+pub fn allocated_bytes() -> Option<u64> {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: no arguments; it locks the allocator's arenas, and adds up.
+        let counted = unsafe { libc::mallinfo2() };
+        Some((counted.uordblks + counted.hblkhd) as u64)
+    }
+    #[cfg(not(target_env = "gnu"))]
+    None
+}
+
+/// How often the kernel took the CPU away from the calling thread, or gave it memory.
+pub fn interruptions() -> u64 {
+    // SAFETY: numbers only, for which 0 is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: it writes to that, and nowhere else.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    (usage.ru_nvcsw + usage.ru_nivcsw + usage.ru_minflt + usage.ru_majflt) as u64
+}
+
 /// The kernel's number of the calling thread.
 pub fn this_thread() -> u32 {
     // SAFETY: no arguments, no memory, cannot fail.

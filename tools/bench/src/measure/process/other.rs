@@ -5,6 +5,16 @@ pub fn fence_ns() -> Option<u64> {
     None
 }
 
+/// What the allocator has given out: not known.
+pub fn allocated_bytes() -> Option<u64> {
+    None
+}
+
+/// How often the calling thread lost its CPU or got memory: not known.
+pub fn interruptions() -> u64 {
+    0
+}
+
 /// A number of the calling thread: there is none here.
 pub fn this_thread() -> u32 {
     0

@@ -1,0 +1,273 @@
+//! What a map consists of, and how a key is found.
+
+use std::any::{TypeId, type_name};
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use quiescent::Handle;
+
+use super::seal::Sealer;
+use super::store::{Entry, Store};
+use crate::bounds::{Hashes, Key, Stored};
+use crate::prim::{AtomicPtr, Ordering, prefetch, prefetch_to_write};
+use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
+
+/// The memory that a key and a value own.
+pub type Weight<K, V> = fn(&K, &V) -> usize;
+
+/// A map that has had an entry. It stays where it is, so that the worker finds it (`seal`).
+pub struct Core<K, V, S, D> {
+    pub root: AtomicPtr<Table>,
+    pub store: Arc<Store<K, V>>,
+    pub hasher: S,
+    pub domain: D,
+    pub weight: Option<Weight<K, V>>,
+    pub sealer: Arc<Sealer>,
+}
+
+/// Where an entry was found.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub bucket: &'a Bucket,
+    pub slot: usize,
+    pub index: u32,
+}
+
+impl<K, V, S, D> Core<K, V, S, D> {
+    pub fn new(
+        table: Box<Table>,
+        hasher: S,
+        domain: D,
+        weight: Option<Weight<K, V>>,
+    ) -> Box<Core<K, V, S, D>> {
+        let core = Box::new(Core {
+            root: AtomicPtr::new(Box::into_raw(table)),
+            store: Store::new(),
+            hasher,
+            domain,
+            weight,
+            sealer: Sealer::new(),
+        });
+        core.sealer.open(&*core);
+        core
+    }
+
+    /// The table that lookups begin with.
+    #[inline(always)]
+    pub fn table(&self) -> &Table {
+        // SAFETY: a table, which is retired only after it was replaced here.
+        unsafe { &*self.root.load(Ordering::Acquire) } // [MAP-7]
+    }
+
+    /// # Safety
+    /// The index was found in this section, or is the caller's.
+    #[inline(always)]
+    pub unsafe fn entry(&self, index: u32) -> &Entry<K, V> {
+        // SAFETY: the caller's promise: an entry in use.
+        unsafe { &*self.store.entries.at(index) }
+    }
+
+    /// Only the key: the owner of the map may be changing the value (`iter_mut`).
+    ///
+    /// # Safety
+    /// As [`entry`](Core::entry).
+    #[inline(always)]
+    pub unsafe fn key(&self, index: u32) -> &K {
+        // SAFETY: the caller's promise.
+        unsafe { &(*self.store.entries.at(index)).key }
+    }
+
+    #[inline(always)]
+    pub fn overflow(&self, link: u32) -> &Bucket {
+        // SAFETY: links lead to buckets in use, or to such as were so in this section; zeros initialise them.
+        unsafe { &*self.store.overflows.at(link & !LINK) }
+    }
+
+    /// The entries of a chain of buckets: of each that stays, the index.
+    #[inline(always)]
+    pub fn each_in_chain<'a>(
+        &'a self,
+        mut bucket: &'a Bucket,
+        mut tags: Tags,
+        mut each: impl FnMut(u32),
+    ) {
+        loop {
+            for slot in tags.used() {
+                let index = bucket.slot(slot);
+                // The last slot became a link meanwhile: what was here is behind it.
+                if index & LINK != 0 {
+                    tags = tags.with_more();
+                } else {
+                    each(index);
+                }
+            }
+            let Some(next) = self.next_in_chain(bucket, tags) else {
+                return;
+            };
+            (bucket, tags) = (next, next.tags());
+        }
+    }
+
+    /// The overflow bucket of a bucket. What is in the last slot is no link if it was unlinked meanwhile:
+    /// then it was empty.
+    #[inline(always)]
+    pub fn next_in_chain(&self, bucket: &Bucket, tags: Tags) -> Option<&Bucket> {
+        if !tags.has_more() {
+            return None;
+        }
+        let link = bucket.slot(LAST);
+        (link & LINK != 0).then(|| self.overflow(link))
+    }
+
+    /// The bucket of a hash in the newest table that has it.
+    #[inline(always)]
+    pub fn newest(&self, hash: u64) -> (&Table, &Bucket, Tags) {
+        let mut table = self.table();
+        loop {
+            let bucket = table.bucket(hash);
+            let tags = bucket.tags();
+            if !tags.is_moved() {
+                return (table, bucket, tags);
+            }
+            table = table.next().expect("what has moved is there");
+        }
+    }
+
+    /// The sum of what the threads have counted.
+    pub fn len(&self) -> usize {
+        self.store.entries.magazines().sum().max(0) as usize
+    }
+
+    /// All entries, for a caller that has the map for itself.
+    pub fn all_entries(&self) -> Vec<u32> {
+        let mut all = Vec::with_capacity(self.len());
+        let mut table = Some(self.table());
+        while let Some(it) = table {
+            for bucket in it.buckets() {
+                let tags = bucket.tags();
+                if !tags.is_moved() {
+                    self.each_in_chain(bucket, tags, |index| all.push(index));
+                }
+            }
+            table = it.next();
+        }
+        all
+    }
+}
+
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+    /// The multiplication mends weak hashers: buckets are found by the highest bits.
+    #[inline(always)]
+    pub fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.hasher
+            .hash_one(key)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// Looks in a chain of buckets for an entry with this hash's tag of which `is` returns true.
+    #[inline(always)]
+    pub fn find<'a>(
+        &'a self,
+        mut bucket: &'a Bucket,
+        mut tags: Tags,
+        hash: u64,
+        mut is: impl FnMut(u32) -> bool,
+    ) -> Option<Place<'a>> {
+        loop {
+            for slot in tags.matching(tag_of(hash)) {
+                let index = bucket.slot(slot);
+                if index & LINK != 0 {
+                    tags = tags.with_more();
+                    break;
+                }
+                if is(index) {
+                    return Some(Place {
+                        bucket,
+                        slot,
+                        index,
+                    });
+                }
+            }
+            let next = self.next_in_chain(bucket, tags)?;
+            (bucket, tags) = (next, next.tags());
+        }
+    }
+
+    /// Whether an entry has this key.
+    #[inline(always)]
+    pub fn has_key<Q: Eq + ?Sized>(&self, index: u32, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        // SAFETY: found in this section.
+        unsafe { self.key(index) }.borrow() == key
+    }
+
+    #[inline(always)]
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&Entry<K, V>>
+    where
+        K: Borrow<Q>,
+    {
+        let hash = self.hash(key);
+        let (_, bucket, tags) = self.newest(hash);
+        let place = self.find(bucket, tags, hash, |index| self.has_key(index, key))?;
+        // SAFETY: found in this section.
+        Some(unsafe { self.entry(place.index) })
+    }
+
+    /// Looks for several keys: the buckets of all are on their way before the first is read, and so are the
+    /// entries.
+    pub fn get_many<Q: Hash + Eq + ?Sized, const N: usize>(
+        &self,
+        keys: [&Q; N],
+    ) -> [Option<&Entry<K, V>>; N]
+    where
+        K: Borrow<Q>,
+    {
+        let hashes = keys.map(|key| {
+            let hash = self.hash(key);
+            prefetch(self.table().bucket(hash));
+            hash
+        });
+        let buckets = hashes.map(|hash| {
+            let (_, bucket, tags) = self.newest(hash);
+            if let Some(slot) = tags.matching(tag_of(hash)).next() {
+                let index = bucket.slot(slot);
+                if index & LINK == 0 {
+                    // SAFETY: found in this section.
+                    prefetch(unsafe { self.entry(index) });
+                }
+            }
+            (bucket, tags)
+        });
+        std::array::from_fn(|at| {
+            let (bucket, tags) = buckets[at];
+            let place = self.find(bucket, tags, hashes[at], |index| {
+                self.has_key(index, keys[at])
+            })?;
+            // SAFETY: found in this section.
+            Some(unsafe { self.entry(place.index) })
+        })
+    }
+
+    #[inline(always)]
+    pub fn prefetch_to_write(&self, hash: u64) {
+        prefetch_to_write(self.table().bucket(hash));
+    }
+}
+
+/// Whether comparing such keys runs no code of the program: then a bucket may be locked meanwhile.
+///
+/// The name of a type of the program contains `::`, and is none of these.
+#[inline(always)]
+pub fn is_plain<K: 'static, Q: ?Sized>() -> bool {
+    let numbers = [
+        (TypeId::of::<u32>(), "u32"),
+        (TypeId::of::<u64>(), "u64"),
+        (TypeId::of::<usize>(), "usize"),
+    ];
+    let (key, name) = (TypeId::of::<K>(), type_name::<Q>());
+    let is_number = numbers.contains(&(key, name));
+    is_number || key == TypeId::of::<String>() && (name == "str" || name == type_name::<String>())
+}

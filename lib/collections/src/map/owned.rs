@@ -1,0 +1,102 @@
+//! What an owner of the whole map may do: entries are taken out or changed without readers.
+
+use std::vec;
+
+use super::RcuHashMap;
+use super::core::Core;
+use crate::prim::Ordering;
+use crate::table::Table;
+
+/// Drops the entries, and frees everything.
+///
+/// # Safety
+/// No thread reads the map.
+pub unsafe fn drop_core<K, V, S, D>(core: Box<Core<K, V, S, D>>) {
+    core.sealer.close();
+    /// Frees the rest, also if a destructor panics.
+    struct Free<K, V, S, D>(Box<Core<K, V, S, D>>);
+    impl<K, V, S, D> Drop for Free<K, V, S, D> {
+        fn drop(&mut self) {
+            for full in self.0.store.entries.magazines().take_all() {
+                // SAFETY: removed, not yet retired, and no thread reads.
+                unsafe { self.0.store.drop_entries(full.indexes()) };
+            }
+            // SAFETY: the caller's promise.
+            unsafe { self.0.store.free_all() };
+            free_tables(self.0.root.load(Ordering::Relaxed));
+        }
+    }
+    let entries = match std::mem::needs_drop::<(K, V)>() {
+        true => core.all_entries(),
+        false => Vec::new(),
+    };
+    let core = Free(core);
+    // SAFETY: no thread reads, and these are in no batch.
+    unsafe { core.0.store.drop_entries(&entries) };
+}
+
+/// Frees a table and those that it was being moved to. The caller has the map for itself.
+fn free_tables(mut table: *mut Table) {
+    while !table.is_null() {
+        // SAFETY: from a box; only a table that is not retired leads to it.
+        let owned = unsafe { Box::from_raw(table) };
+        table = owned.next_raw();
+    }
+}
+
+impl<K, V, S, D> RcuHashMap<K, V, S, D> {
+    fn core_mut(&mut self) -> Option<&mut Core<K, V, S, D>> {
+        // SAFETY: null or a core, and `&mut self` excludes all but the worker.
+        unsafe { self.core.get_mut().as_mut() }
+    }
+
+    /// All entries, with their values to change in place: `&mut self` excludes readers. Takes memory linear
+    /// in their number.
+    ///
+    /// ```
+    /// let mut ages = quiescent_collections::RcuHashMap::from([("Ada", 36), ("Alan", 41)]);
+    /// ages.iter_mut().for_each(|(_, age)| *age += 1);
+    /// assert_eq!(ages.pin().get("Ada"), Some(&37));
+    /// ```
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        let core = self.core_mut();
+        let entries = core.as_ref().map_or(Vec::new(), |core| {
+            // The worker may be moving the table: it is done with its units when the gate is free.
+            core.sealer.while_closed(|| core.all_entries())
+        });
+        let core = core.map(|core| &*core);
+        entries.into_iter().filter_map(move |index| {
+            // SAFETY: in the map for as long as it is borrowed, visited once, and no other thread uses
+            // values.
+            unsafe {
+                let entry = core?.store.entries.at(index);
+                Some((&(*entry).key, &mut (*entry).value))
+            }
+        })
+    }
+}
+
+impl<K, V, S, D> IntoIterator for RcuHashMap<K, V, S, D> {
+    type Item = (K, V);
+    type IntoIter = vec::IntoIter<(K, V)>;
+
+    /// Takes all entries out of the map; nothing is retired. Takes time and memory linear in their number.
+    fn into_iter(mut self) -> vec::IntoIter<(K, V)> {
+        let mut entries = Vec::new();
+        if let Some(core) = self.core_mut() {
+            core.sealer.close();
+            let indexes = core.all_entries();
+            free_tables(
+                core.root
+                    .swap(Box::into_raw(Table::new(1)), Ordering::Relaxed),
+            );
+            entries.reserve(indexes.len());
+            entries.extend(indexes.into_iter().map(|index| {
+                // SAFETY: an entry that no table has any more, read once.
+                let entry = unsafe { core.store.entries.at(index).read() };
+                (entry.key, entry.value)
+            }));
+        }
+        entries.into_iter()
+    }
+}

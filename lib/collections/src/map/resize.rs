@@ -1,0 +1,198 @@
+//! Growing and shrinking: the entries' indexes are moved to a table of another size, a unit at a time.
+//!
+//! A *unit* is a bucket of the smaller table, and the buckets of the other one with the same hashes. Who
+//! writes while a table is being moved claims some units, and moves the unit of its own key first. Readers
+//! go on in the old buckets until these are marked. A key is hashed before its unit is locked; then the
+//! indexes are compared with those that were hashed.
+//!
+//! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they
+//! are filled without a lock, and the mark, stored with release, publishes them.
+
+use quiescent::Handle;
+
+use super::core::Core;
+use super::store::Garbage;
+use crate::bounds::{Hashes, Key, Stored};
+use crate::prim::{Ordering, prefetch};
+use crate::slab::Rest;
+use crate::table::{LAST, LINK, Table, Tags};
+
+/// So many units are claimed by a writer.
+const STRIDE: usize = 8;
+
+/// The most buckets of a unit: a table shrinks by this factor at most.
+const MOST: usize = 16;
+
+/// Entries of a unit, and their hashes.
+type Hashed = Vec<(u32, u64)>;
+
+/// Where a worker is that moves all units of a table.
+#[derive(Default)]
+pub struct Progress {
+    table: usize,
+    unit: usize,
+}
+
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+    /// The newest table, in which the unit of this hash may be changed: helps to move older ones.
+    #[inline(always)]
+    pub fn writable<'a>(&'a self, mut table: &'a Table, hash: u64) -> &'a Table {
+        while let Some(next) = table.next() {
+            self.help(table, next, hash);
+            table = next;
+        }
+        table
+    }
+
+    /// Begins to move to a table of another size, if that fits better.
+    #[cold]
+    #[inline(never)]
+    pub fn consider(&self, table: &Table) {
+        if let Some(bits) = table.better_bits(self.len()) {
+            self.resize(table, bits);
+        }
+    }
+
+    /// Begins to move to a table with so many bits, unless a thread has begun to move.
+    pub fn resize(&self, table: &Table, bits: u32) {
+        if !std::ptr::eq(self.table(), table) || table.next().is_some() {
+            return;
+        }
+        let bits = bits.max(table.bits().saturating_sub(MOST.ilog2()));
+        if table.begin(Table::new(bits)).is_ok() {
+            self.arm();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn help(&self, table: &Table, next: &Table, hash: u64) {
+        let bits = table.units(next);
+        let mut hashed = Hashed::new();
+        let mut moved = 0;
+        let own = (hash >> (u64::BITS - bits)) as usize;
+        moved += usize::from(self.move_unit(table, next, own, &mut hashed));
+        for unit in table.claim(STRIDE, 1 << bits) {
+            moved += usize::from(self.move_unit(table, next, unit, &mut hashed));
+        }
+        self.moved(table, next, moved);
+    }
+
+    /// Counts units that were moved; after the last one, the new table takes the place of the old.
+    fn moved(&self, table: &Table, next: &Table, units: usize) {
+        // [MAP-8]
+        if !table.count_moved(units, 1 << table.units(next)) {
+            return;
+        }
+        let old = std::ptr::from_ref(table).cast_mut();
+        let (ok, err) = (Ordering::AcqRel, Ordering::Relaxed);
+        let swapped = (self.root).compare_exchange(old, table.next_raw(), ok, err);
+        debug_assert!(swapped.is_ok());
+        // SAFETY: from a box, and unlinked by the one thread that counted the last unit.
+        let old = unsafe { Box::from_raw(old) };
+        self.retire(Garbage::Table(old), 0, true);
+        self.consider(next);
+    }
+
+    /// Moves a unit, if it has not moved. Returns whether this call has.
+    fn move_unit(&self, table: &Table, next: &Table, unit: usize, hashed: &mut Hashed) -> bool {
+        let bits = table.units(next);
+        let each = table.len() >> bits;
+        let buckets = &table.buckets()[unit * each..(unit + 1) * each];
+        let mut tags = [None::<Tags>; MOST];
+        loop {
+            if buckets[0].tags().is_moved() {
+                return false;
+            }
+            hashed.clear();
+            for bucket in buckets {
+                self.each_in_chain(bucket, bucket.tags(), |index| {
+                    // SAFETY: found in this section.
+                    prefetch(unsafe { self.key(index) });
+                    hashed.push((index, 0));
+                });
+            }
+            for (index, hash) in hashed.iter_mut() {
+                // SAFETY: as above.
+                *hash = inside(self.hash(unsafe { self.key(*index) }), unit, bits);
+            }
+            for (at, bucket) in buckets.iter().enumerate() {
+                tags[at] = bucket.lock();
+                if tags[at].is_none() {
+                    debug_assert!(at == 0); // a unit moves as a whole
+                    return false;
+                }
+            }
+            let mut seen = hashed.iter();
+            let mut same = true;
+            for (bucket, tags) in buckets.iter().zip(tags.iter().flatten()) {
+                self.each_in_chain(bucket, *tags, |index| {
+                    same &= seen.next().is_some_and(|&(it, _)| it == index);
+                });
+            }
+            if same && seen.next().is_none() {
+                break;
+            }
+            for (bucket, tags) in buckets.iter().zip(tags.iter().flatten()) {
+                bucket.unlock(*tags);
+            }
+        }
+        let mut rest = Rest::default();
+        for &(index, hash) in hashed.iter() {
+            let to = next.bucket(hash);
+            let tags = self.add(to, to.tags(), hash, index, &mut rest);
+            to.unlock(tags);
+        }
+        for (bucket, tags) in buckets.iter().zip(tags.iter().flatten()) {
+            let (mut at, mut of) = (bucket, *tags);
+            while let Some(next) = self.next_in_chain(at, of) {
+                rest.unlinked().overflows.push(at.slot(LAST) & !LINK);
+                (at, of) = (next, next.tags());
+            }
+            bucket.unlock_moved(*tags);
+        }
+        self.clean(rest);
+        true
+    }
+
+    /// Moves to a table with as many bits as `better` says, until it says nothing.
+    pub fn resize_now(&self, better: impl Fn(&Table) -> Option<u32>) {
+        let mut progress = Progress::default();
+        while let Some(bits) = better(self.table()) {
+            self.resize(self.table(), bits);
+            if !self.step(&mut progress) {
+                std::thread::yield_now(); // other threads move the last units
+            }
+        }
+    }
+
+    /// Moves some units, for a caller that moves all. Returns whether something is left to do.
+    pub fn step(&self, progress: &mut Progress) -> bool {
+        let table = self.table();
+        let Some(next) = table.next() else {
+            self.consider(table);
+            return table.next().is_some();
+        };
+        let units = 1 << table.units(next);
+        let address = std::ptr::from_ref(table).addr();
+        if progress.table != address {
+            (progress.table, progress.unit) = (address, 0);
+        }
+        let (mut moved, mut hashed) = (0, Hashed::new());
+        let end = units.min(progress.unit + STRIDE);
+        for unit in progress.unit..end {
+            moved += usize::from(self.move_unit(table, next, unit, &mut hashed));
+        }
+        progress.unit = end;
+        self.moved(table, next, moved);
+        // If other threads are amid the last units, they end it.
+        end < units || !std::ptr::eq(self.table(), table)
+    }
+}
+
+/// A hash that is in this unit: one that is not was given by a `Hash` that does not always return the same.
+/// The key may not be found then, but two threads must not fill one bucket.
+fn inside(hash: u64, unit: usize, bits: u32) -> u64 {
+    let low = u64::MAX >> bits;
+    (unit as u64) << (u64::BITS - bits) | hash & low
+}

@@ -1,0 +1,308 @@
+//! Changes: a bucket is locked, and what was found in it without the lock is confirmed.
+//!
+//! Code of the program (`Hash`, `Eq`, closures) never runs while a bucket is locked. A key is looked for
+//! first; then the bucket is locked, and the indexes are compared with those that were seen: as an index is
+//! not used again before the section ends, an equal index is the same entry. (Keys whose comparison is not
+//! the program's are looked for under the lock: this saves time, because the misses overlap.)
+
+use std::borrow::Borrow;
+
+use quiescent::Handle;
+
+use super::core::{Core, Place, is_plain};
+use super::store::{Entry, Store};
+use crate::bounds::{Hashes, Key, Stored};
+use crate::slab::{Desk, Rest};
+use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
+
+/// A key's bucket as it was seen without a lock.
+pub struct View<'a> {
+    bucket: &'a Bucket,
+    table: &'a Table,
+    pub found: Option<Place<'a>>,
+    /// Entries with the same tag and other keys, in the order of the chain.
+    others: Vec<u32>,
+}
+
+/// A locked bucket, and the entry of the key.
+pub struct Locked<'a> {
+    bucket: &'a Bucket,
+    tags: Tags,
+    table: &'a Table,
+    pub found: Option<Place<'a>>,
+}
+
+/// The place behind an index in a list. The one that is asked for is at `next`, if nothing has changed: so a
+/// long chain is compared in linear time.
+fn behind(list: &[u32], mut next: usize, index: u32) -> Option<usize> {
+    if list.get(next) != Some(&index) {
+        next = list.iter().position(|&it| it == index)?;
+    }
+    Some(next + 1)
+}
+
+/// An index that was taken for an entry. It goes back if code of the program panics.
+pub struct Taken<'a, K, V>(&'a Store<K, V>, u32);
+
+impl<K, V> Drop for Taken<'_, K, V> {
+    fn drop(&mut self) {
+        self.0.entries.untake(self.1);
+    }
+}
+
+impl<K, V> Taken<'_, K, V> {
+    /// Writes the entry. After the bucket was locked, because a locked instruction waits for the stores
+    /// before it, and the entry is often in no near cache.
+    #[inline(always)]
+    fn write(self, entry: Entry<K, V>) -> u32 {
+        let index = self.1;
+        // SAFETY: the index is ours, and no reader knows it.
+        unsafe { self.0.entries.at(index).write(entry) };
+        std::mem::forget(self);
+        index
+    }
+}
+
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+    #[inline(always)]
+    pub fn take(&self, desk: Desk<'_>) -> Taken<'_, K, V> {
+        Taken(&self.store, self.take_entry(desk))
+    }
+
+    /// Looks without a lock for an entry of which `is` returns true.
+    pub fn view(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> View<'_> {
+        let mut table = self.table();
+        loop {
+            table = self.writable(table, hash);
+            let bucket = table.bucket(hash);
+            let tags = bucket.tags();
+            if tags.is_moved() {
+                continue; // a thread has begun to move the table
+            }
+            let mut others = Vec::new();
+            let found = self.find(bucket, tags, hash, |index| {
+                let is = is(index);
+                if !is {
+                    others.push(index);
+                }
+                is
+            });
+            return View {
+                bucket,
+                table,
+                found,
+                others,
+            };
+        }
+    }
+
+    /// Locks the bucket of a view, if what was seen is still true.
+    pub fn lock<'a>(&'a self, view: &View<'a>, hash: u64) -> Option<Locked<'a>> {
+        let tags = view.bucket.lock()?;
+        if !self.is_same(view, tags, hash) {
+            view.bucket.unlock(tags);
+            return None;
+        }
+        Some(Locked {
+            bucket: view.bucket,
+            tags,
+            table: view.table,
+            found: view.found,
+        })
+    }
+
+    fn is_same(&self, view: &View<'_>, tags: Tags, hash: u64) -> bool {
+        let tag = tag_of(hash);
+        if let Some(place) = view.found {
+            let own = std::ptr::eq(place.bucket, view.bucket);
+            let tags = if own { tags } else { place.bucket.tags() };
+            return tags.matching(tag).has(place.slot)
+                && place.bucket.slot(place.slot) == place.index;
+        }
+        let (mut bucket, mut tags, mut next) = (view.bucket, tags, 0);
+        loop {
+            for slot in tags.matching(tag) {
+                match behind(&view.others, next, bucket.slot(slot)) {
+                    Some(after) => next = after,
+                    None => return false,
+                }
+            }
+            match self.next_in_chain(bucket, tags) {
+                Some(more) => (bucket, tags) = (more, more.tags()),
+                None => return true,
+            }
+        }
+    }
+
+    /// Locks the bucket of a key, and looks for the key.
+    #[inline(always)]
+    pub fn locked<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Locked<'_>
+    where
+        K: Borrow<Q>,
+    {
+        if !is_plain::<K, Q>() {
+            loop {
+                let view = self.view(hash, |index| self.has_key(index, key));
+                if let Some(locked) = self.lock(&view, hash) {
+                    return locked;
+                }
+            }
+        }
+        let mut table = self.table();
+        loop {
+            table = self.writable(table, hash);
+            let bucket = table.bucket(hash);
+            if let Some(tags) = bucket.lock() {
+                let found = self.find(bucket, tags, hash, |index| self.has_key(index, key));
+                return Locked {
+                    bucket,
+                    tags,
+                    table,
+                    found,
+                };
+            }
+        }
+    }
+
+    /// Releases the lock; nothing was changed.
+    #[inline(always)]
+    pub fn unlock(&self, locked: &Locked<'_>) {
+        locked.bucket.unlock(locked.tags);
+    }
+
+    /// Puts an entry in place of the one that was found, or adds it. Returns the new entry's index.
+    #[inline(always)]
+    pub fn put(
+        &self,
+        locked: Locked<'_>,
+        hash: u64,
+        taken: Taken<'_, K, V>,
+        entry: Entry<K, V>,
+        desk: Desk<'_>,
+    ) -> u32 {
+        let index = taken.write(entry);
+        match locked.found {
+            Some(place) => {
+                place.bucket.set_slot(place.slot, index);
+                self.unlock(&locked);
+                self.retire_entry(place.index, desk);
+            }
+            None => {
+                let mut rest = Rest::default();
+                let tags = self.add(locked.bucket, locked.tags, hash, index, &mut rest);
+                locked.bucket.unlock(tags);
+                self.clean(rest);
+                self.count(1, locked.table, desk);
+            }
+        }
+        index
+    }
+
+    /// Adds an entry to a chain whose first bucket is locked. The caller unlocks with what is returned.
+    #[inline(always)]
+    pub fn add(&self, bucket: &Bucket, tags: Tags, hash: u64, index: u32, rest: &mut Rest) -> Tags {
+        match tags.unused() {
+            Some(slot) => {
+                bucket.set_slot(slot, index);
+                bucket.set_tag(slot, tag_of(hash), tags)
+            }
+            None => self.add_to_full(bucket, tags, hash, index, rest),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_to_full(
+        &self,
+        bucket: &Bucket,
+        tags: Tags,
+        hash: u64,
+        index: u32,
+        rest: &mut Rest,
+    ) -> Tags {
+        let (mut last, mut of_last) = (bucket, tags);
+        while let Some(next) = self.next_in_chain(last, of_last) {
+            (last, of_last) = (next, next.tags());
+            if let Some(slot) = of_last.unused() {
+                last.set_slot(slot, index);
+                last.unlock(last.set_tag(slot, tag_of(hash), of_last));
+                return tags;
+            }
+        }
+        let shared = self.store.overflows.magazines().shared().mine();
+        let number = self.store.overflows.take(&shared, rest);
+        drop(shared);
+        // SAFETY: the index is ours, and no reader knows it; zeros are an empty bucket.
+        let overflow = unsafe {
+            let place = self.store.overflows.at(number);
+            place.write_bytes(0, 1);
+            &*place
+        };
+        overflow.begin((last.slot(LAST), of_last.last_tag()), (index, tag_of(hash)));
+        // [MAP-9] Complete before it is linked.
+        last.set_slot(LAST, number | LINK);
+        let linked = of_last.last_is_link();
+        if std::ptr::eq(last, bucket) {
+            return linked;
+        }
+        last.unlock(linked);
+        tags
+    }
+
+    /// Removes the entry that was found, and retires it.
+    #[inline(always)]
+    pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>) {
+        let desk = self.store.entries.magazines().desk();
+        let mut rest = Rest::default();
+        let tags = if std::ptr::eq(place.bucket, locked.bucket) {
+            locked.bucket.set_tag(place.slot, 0, locked.tags)
+        } else {
+            self.remove_from_overflow(&locked, place, &mut rest)
+        };
+        locked.bucket.unlock(tags);
+        self.clean(rest);
+        self.retire_entry(place.index, desk);
+        self.count(-1, locked.table, desk);
+    }
+
+    /// Removes an entry of an overflow bucket, and unlinks the bucket if it is the first one, and empty now.
+    #[cold]
+    #[inline(never)]
+    fn remove_from_overflow(&self, locked: &Locked<'_>, place: Place<'_>, rest: &mut Rest) -> Tags {
+        let overflow = place.bucket;
+        let tags = overflow.set_tag(place.slot, 0, overflow.tags());
+        overflow.unlock(tags);
+        let link = locked.bucket.slot(LAST);
+        if !tags.used().is_empty() || !std::ptr::eq(overflow, self.overflow(link)) {
+            return locked.tags;
+        }
+        rest.unlinked().overflows.push(link & !LINK);
+        match self.next_in_chain(overflow, tags) {
+            None => locked.tags.without_more(),
+            Some(_) => {
+                locked.bucket.set_slot(LAST, overflow.slot(LAST));
+                locked.tags
+            }
+        }
+    }
+
+    /// Removes an entry that was found before, if it is still there. Compares no keys.
+    pub fn remove_entry(&self, hash: u64, index: u32) {
+        loop {
+            let view = self.view(hash, |it| it == index);
+            let Some(place) = view.found else { return };
+            if let Some(locked) = self.lock(&view, hash) {
+                return self.remove_found(locked, place);
+            }
+        }
+    }
+
+    /// Counts, and looks now and then whether the table should have another size.
+    #[inline(always)]
+    fn count(&self, by: isize, table: &Table, desk: Desk<'_>) {
+        let count = desk.mine().count(by);
+        if count & 63 == 0 || table.len() < 64 {
+            self.consider(table);
+        }
+    }
+}

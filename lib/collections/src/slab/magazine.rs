@@ -1,0 +1,408 @@
+//! The lists of each thread: free indexes, and removed ones that wait for their batch.
+//!
+//! A thread's lists are found by its index ([`quiescent::thread_index`]), and it uses them with plain loads
+//! and stores, inside a section. Threads without an index share one pair, under a lock.
+//!
+//! # Sealing
+//! A thread that becomes quiet leaves a batch that is not full. To take it, another thread (the worker)
+//! *asks*: it sets a mark, and waits for a grace period. `[MAP-3]` Sections that open after the grace period
+//! has begun see the mark, and use the lists under the lock; older ones have ended. So once the grace period
+//! has passed, the worker takes the list under the lock, as the owner would, and clears the mark.
+
+use std::ptr;
+use std::sync::{Mutex, MutexGuard};
+
+use super::BATCH;
+use crate::prim::{AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, lock};
+
+/// Leaf `n` has the magazines of `1 << n` threads.
+const LEAVES: usize = 24;
+
+/// The owner of what threads without an index share: behind the last leaf.
+const NO_THREAD: usize = usize::MAX - 1;
+
+/// A list of indexes, which one thread uses at a time.
+pub struct List {
+    length: AtomicU32,
+    /// Null, or `BATCH` indexes.
+    items: AtomicPtr<u32>,
+}
+
+impl List {
+    fn new() -> List {
+        List {
+            length: AtomicU32::new(0),
+            items: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.length.load(Ordering::Relaxed) as usize
+    }
+
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline(always)]
+    pub fn last(&self) -> Option<u32> {
+        let last = self.len().checked_sub(1)?;
+        // SAFETY: a list that is not empty has items, and these are initialised.
+        Some(unsafe { *self.items.load(Ordering::Relaxed).add(last) })
+    }
+
+    #[inline(always)]
+    pub fn pop(&self) -> Option<u32> {
+        let last = self.last()?;
+        self.length.store(self.len() as u32 - 1, Ordering::Release);
+        Some(last)
+    }
+
+    /// Only if it is not full.
+    #[inline(always)]
+    pub fn push(&self, index: u32) {
+        let mut items = self.items.load(Ordering::Relaxed);
+        if items.is_null() {
+            items = self.allocate();
+        }
+        let length = self.len();
+        debug_assert!(length < BATCH);
+        // SAFETY: there are so many, and this thread uses the list.
+        unsafe { items.add(length).write(index) };
+        self.length.store(length as u32 + 1, Ordering::Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate(&self) -> *mut u32 {
+        let items: Box<[u32; BATCH]> = Box::new([0; BATCH]);
+        let items = Box::into_raw(items).cast();
+        self.items.store(items, Ordering::Relaxed);
+        items
+    }
+
+    /// Takes what is in it.
+    pub fn take(&self, owner: usize) -> Full {
+        let items = self.items.swap(ptr::null_mut(), Ordering::Relaxed);
+        let length = self.length.swap(0, Ordering::Relaxed) as usize;
+        let items: *mut [u32; BATCH] = items.cast();
+        Full {
+            owner,
+            length,
+            // SAFETY: made by `allocate`, and now ours.
+            items: (!items.is_null()).then(|| unsafe { Box::from_raw(items) }),
+        }
+    }
+
+    /// Replaces what is in it: nothing.
+    pub fn put(&self, full: Full) {
+        debug_assert!(self.is_empty());
+        drop(self.take(full.owner));
+        let items = full.items.map_or(ptr::null_mut(), Box::into_raw);
+        self.items.store(items.cast(), Ordering::Relaxed);
+        self.length.store(full.length as u32, Ordering::Release);
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        drop(self.take(NO_THREAD));
+    }
+}
+
+/// A list on its own.
+pub struct Full {
+    /// The thread that filled it.
+    pub owner: usize,
+    length: usize,
+    items: Option<Box<[u32; BATCH]>>,
+}
+
+impl Full {
+    pub fn indexes(&self) -> &[u32] {
+        self.items
+            .as_ref()
+            .map_or(&[], |items| &items[..self.length])
+    }
+}
+
+/// The lists of one thread, and its counters.
+#[repr(align(128))]
+pub struct Magazine {
+    free: List,
+    gone: List,
+    /// Bytes that the entries in `gone` own.
+    weight: AtomicUsize,
+    /// Entries that this thread has added, less those that it has removed.
+    count: AtomicIsize,
+    /// `ASKED`, `SHARED`: not 0 if the lists are to be used under the lock.
+    locked: AtomicU32,
+}
+
+/// The worker asks for the lists.
+const ASKED: u32 = 1;
+
+/// Several threads use the lists.
+const SHARED: u32 = 2;
+
+impl Magazine {
+    fn new(locked: u32) -> Magazine {
+        Magazine {
+            free: List::new(),
+            gone: List::new(),
+            weight: AtomicUsize::new(0),
+            count: AtomicIsize::new(0),
+            locked: AtomicU32::new(locked),
+        }
+    }
+}
+
+/// Where a thread finds its magazine.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    magazine: &'a Magazine,
+    owner: usize,
+    lock: &'a Mutex<()>,
+}
+
+impl<'a> Desk<'a> {
+    /// The magazine to use, for some instructions.
+    #[inline(always)]
+    pub fn mine(self) -> Mine<'a> {
+        let Desk {
+            magazine, owner, ..
+        } = self;
+        // [MAP-3]
+        let lock = match magazine.locked.load(Ordering::Acquire) {
+            0 => None,
+            _ => Some(lock(self.lock)),
+        };
+        Mine {
+            magazine,
+            owner,
+            lock,
+        }
+    }
+}
+
+/// A magazine that this thread may use.
+pub struct Mine<'a> {
+    magazine: &'a Magazine,
+    owner: usize,
+    /// Where the magazine is not this thread's alone.
+    lock: Option<MutexGuard<'a, ()>>,
+}
+
+impl Mine<'_> {
+    pub fn owner(&self) -> usize {
+        self.owner
+    }
+
+    #[inline(always)]
+    pub fn free(&self) -> &List {
+        &self.magazine.free
+    }
+
+    /// Puts an index to those of the batch. Returns whether the batch is to be sealed now.
+    #[inline(always)]
+    pub fn remove(&self, index: u32, weight: usize, batch: usize) -> Removed {
+        let gone = &self.magazine.gone;
+        gone.push(index);
+        if weight != 0 {
+            let sum = self.magazine.weight.load(Ordering::Relaxed);
+            let sum = sum.saturating_add(weight);
+            self.magazine.weight.store(sum, Ordering::Relaxed);
+        }
+        match gone.len() {
+            length if length >= batch || self.lock.is_some() && self.is_asked() => Removed::Full,
+            1 => Removed::First,
+            _ => Removed::Kept,
+        }
+    }
+
+    /// Takes the batch and its weight, and clears the mark.
+    pub fn seal(&self) -> (Full, usize) {
+        let full = self.magazine.gone.take(self.owner);
+        let weight = self.magazine.weight.swap(0, Ordering::Relaxed);
+        if self.lock.is_some() {
+            // [MAP-3] The next user of the lists sees what this one did.
+            self.magazine.locked.fetch_and(!ASKED, Ordering::Release);
+        }
+        (full, weight)
+    }
+
+    /// Takes the free indexes.
+    pub fn take_free(&self) -> Full {
+        self.magazine.free.take(self.owner)
+    }
+
+    fn is_asked(&self) -> bool {
+        self.magazine.locked.load(Ordering::Relaxed) & ASKED != 0
+    }
+
+    /// Counts entries that were added or removed; returns this thread's count.
+    #[inline(always)]
+    pub fn count(&self, by: isize) -> isize {
+        let count = self.magazine.count.load(Ordering::Relaxed) + by;
+        self.magazine.count.store(count, Ordering::Relaxed);
+        count
+    }
+}
+
+/// What has become of an index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// It is the first of its batch.
+    First,
+    Kept,
+    /// The batch is full, or asked for.
+    Full,
+}
+
+/// The magazines of all threads, made when they are first used.
+pub struct Magazines {
+    leaves: [AtomicPtr<Magazine>; LEAVES],
+    shared: Magazine,
+    lock: Mutex<()>,
+}
+
+impl Magazines {
+    pub fn new() -> Magazines {
+        Magazines {
+            leaves: [const { AtomicPtr::new(ptr::null_mut()) }; LEAVES],
+            shared: Magazine::new(SHARED),
+            lock: Mutex::new(()),
+        }
+    }
+
+    /// The calling thread's, for a call of the map at most: at the end of a thread its index changes.
+    #[inline(always)]
+    pub fn desk(&self) -> Desk<'_> {
+        let owner = quiescent::thread_index().unwrap_or(NO_THREAD);
+        let (leaf, place) = place_of(owner);
+        if leaf >= LEAVES {
+            return self.shared();
+        }
+        let mut first = self.leaves[leaf].load(Ordering::Acquire);
+        if first.is_null() {
+            first = self.add(leaf);
+        }
+        Desk {
+            // SAFETY: a leaf, which has so many and lives as long as `self`.
+            magazine: unsafe { &*first.add(place) },
+            owner,
+            lock: &self.lock,
+        }
+    }
+
+    /// That of the threads without an index.
+    pub fn shared(&self) -> Desk<'_> {
+        Desk {
+            magazine: &self.shared,
+            owner: NO_THREAD,
+            lock: &self.lock,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add(&self, leaf: usize) -> *mut Magazine {
+        let new: Box<[Magazine]> = (0..1 << leaf).map(|_| Magazine::new(0)).collect();
+        let new: *mut [Magazine] = Box::into_raw(new);
+        let (ok, err) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.leaves[leaf].compare_exchange(ptr::null_mut(), new.cast(), ok, err) {
+            Ok(_) => new.cast(),
+            Err(other) => {
+                // SAFETY: made above, and no other thread has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                other
+            }
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (usize, &Magazine)> {
+        let leaves = self.leaves.iter().enumerate();
+        let leaves = leaves.filter_map(|(leaf, first)| {
+            let first = first.load(Ordering::Acquire);
+            // SAFETY: a leaf, which has so many and lives as long as `self`.
+            (!first.is_null()).then(|| (leaf, unsafe { slice_of(first, leaf).as_ref() }))
+        });
+        let owned = leaves.flat_map(|(leaf, magazines)| {
+            let first = (1 << leaf) - 1;
+            magazines
+                .iter()
+                .enumerate()
+                .map(move |(at, it)| (first + at, it))
+        });
+        owned.chain([(NO_THREAD, &self.shared)])
+    }
+
+    /// The sum of the threads' counts.
+    pub fn sum(&self) -> isize {
+        let counts = self.all().map(|(_, it)| it.count.load(Ordering::Relaxed));
+        counts.fold(0, isize::wrapping_add)
+    }
+
+    /// Marks the magazines of which the worker wants the batch. Returns whether there are any.
+    pub fn ask(&self) -> bool {
+        let mut any = false;
+        for (_, magazine) in self.all() {
+            if !magazine.gone.is_empty() {
+                magazine.locked.fetch_or(ASKED, Ordering::Release);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Calls `take` with each magazine that is still asked for, under the lock. After a grace period since
+    /// [`ask`](Magazines::ask).
+    pub fn asked(&self, mut take: impl FnMut(Mine<'_>)) {
+        for (owner, magazine) in self.all() {
+            let lock = Some(lock(&self.lock));
+            if magazine.locked.load(Ordering::Relaxed) & ASKED != 0 {
+                take(Mine {
+                    magazine,
+                    owner,
+                    lock,
+                });
+            }
+        }
+    }
+
+    /// Whether a batch has been begun.
+    pub fn any_gone(&self) -> bool {
+        self.all().any(|(_, magazine)| !magazine.gone.is_empty())
+    }
+
+    /// Takes all batches. The caller has the slab for itself.
+    pub fn take_all(&self) -> Vec<Full> {
+        self.all().map(|(owner, it)| it.gone.take(owner)).collect()
+    }
+}
+
+impl Drop for Magazines {
+    fn drop(&mut self) {
+        for (leaf, first) in self.leaves.iter().enumerate() {
+            let first = first.load(Ordering::Relaxed);
+            if !first.is_null() {
+                // SAFETY: made by `add`, and no thread uses it.
+                drop(unsafe { Box::from_raw(slice_of(first, leaf).as_ptr()) });
+            }
+        }
+    }
+}
+
+fn slice_of(first: *mut Magazine, leaf: usize) -> ptr::NonNull<[Magazine]> {
+    let slice = ptr::slice_from_raw_parts_mut(first, 1 << leaf);
+    ptr::NonNull::new(slice).expect("not null")
+}
+
+/// The leaf of a thread's magazine, and the place in it.
+#[inline(always)]
+fn place_of(owner: usize) -> (usize, usize) {
+    let leaf = (owner + 1).ilog2() as usize;
+    (leaf, owner + 1 - (1 << leaf))
+}

@@ -1,0 +1,118 @@
+//! Each entry is dropped once: at its time, or with the map.
+
+use std::sync::Arc;
+
+use crate::counted::Count;
+use quiescent::barrier;
+use quiescent_collections::RcuHashMap;
+
+#[test]
+fn what_is_removed_is_dropped_after_its_readers() {
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    {
+        let map = map.pin();
+        for n in 0..300 {
+            map.insert(n, count.value(n));
+        }
+        let kept = map.get(&7).unwrap();
+        for n in 0..300 {
+            map.remove(&n);
+        }
+        assert_eq!((kept.0, count.now()), (7, 300)); // in this section nothing was dropped
+    }
+    // The callback that seals comes with the first barrier, and again after a grace period.
+    for _ in 0..3 {
+        barrier();
+    }
+    assert_eq!(count.now(), 0);
+    drop(map);
+    assert_eq!(count.now(), 0);
+}
+
+#[test]
+fn a_map_that_is_dropped_frees_everything_at_once() {
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    for n in 0..3000 {
+        map.pin().insert(n, count.value(n));
+    }
+    for n in 0..1000 {
+        map.pin().insert(n, count.value(n));
+    }
+    for n in 500..2500 {
+        map.pin().remove(&n);
+    }
+    quiescent::read(|_| drop(map)); // also in a section
+    assert_eq!(count.now(), 0);
+    barrier();
+    assert_eq!(count.now(), 0);
+}
+
+#[test]
+fn a_map_in_a_map() {
+    let count = Count::default();
+    let outer = RcuHashMap::new();
+    for n in 0..50 {
+        let inner = RcuHashMap::new();
+        inner.pin().insert(n, count.value(n));
+        outer.pin().insert(n, inner);
+    }
+    for n in 0..25 {
+        outer.pin().remove(&n);
+    }
+    assert_eq!(outer.pin().get(&30).unwrap().pin().get(&30).unwrap().0, 30);
+    drop(outer);
+    assert_eq!(count.now(), 0);
+}
+
+/// A value whose destructor uses the map that it was in.
+#[test]
+fn a_destructor_may_use_the_map() {
+    struct Removes(u64, Arc<RcuHashMap<u64, Option<Removes>>>);
+    impl Drop for Removes {
+        fn drop(&mut self) {
+            self.1.pin().remove(&self.0);
+            self.1.pin().insert(self.0 + 1_000_000, None);
+        }
+    }
+    let map = Arc::new(RcuHashMap::new());
+    for n in 0..1000 {
+        map.pin().insert(n, Some(Removes(n, map.clone())));
+    }
+    for n in 0..1000 {
+        map.pin().remove(&n);
+    }
+    for _ in 0..5 {
+        barrier();
+    }
+    let pinned = map.pin();
+    assert_eq!(pinned.keys().filter(|key| **key >= 1_000_000).count(), 1000);
+}
+
+#[test]
+fn owned_iteration_takes_each_entry_once() {
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    for n in 0..2000 {
+        map.pin().insert(n, count.value(n));
+    }
+    let mut all = map.into_iter();
+    assert_eq!(all.len(), 2000);
+    let (key, value) = all.next().unwrap();
+    assert_eq!((key, count.now()), (value.0, 2000));
+    drop(all);
+    assert_eq!(count.now(), 1);
+    drop(value);
+    assert_eq!(count.now(), 0);
+}
+
+#[test]
+fn things_without_a_size() {
+    let map = RcuHashMap::new();
+    assert_eq!(map.pin().insert((), ()), None);
+    assert_eq!(map.pin().insert((), ()), Some(&()));
+    assert_eq!(map.len(), 1);
+    assert_eq!(map.pin().remove(&()), Some(&()));
+    assert!(map.is_empty());
+}

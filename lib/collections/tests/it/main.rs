@@ -1,0 +1,16 @@
+//! Tests of the structures: one program, a module for each subject.
+
+mod alone;
+mod api;
+mod arc;
+mod conflicts;
+mod counted;
+mod domains;
+mod drops;
+#[cfg(target_os = "linux")]
+mod fork;
+mod iteration;
+mod model;
+mod panics;
+mod quiet;
+mod stress;

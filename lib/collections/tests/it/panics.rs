@@ -1,0 +1,158 @@
+//! Code of the program that panics leaves the map usable.
+
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::counted::Count;
+use quiescent::barrier;
+use quiescent_collections::RcuHashMap;
+
+thread_local! {
+    /// So many calls from now, the code panics.
+    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+fn may_panic() {
+    let left = LEFT.get();
+    LEFT.set(left.wrapping_sub(1));
+    assert_ne!(left, 0, "as planned");
+}
+
+/// A key whose `Hash` and `Eq` panic when it is their time. Its hash has few values.
+#[derive(Clone, Debug)]
+struct Key(u64);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        may_panic();
+        (self.0 % 50).hash(state);
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        may_panic();
+        self.0 == other.0
+    }
+}
+
+impl Eq for Key {}
+
+#[test]
+fn a_panic_in_hash_or_eq_changes_nothing() {
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    let mut expected = std::collections::BTreeSet::new();
+    for n in 0..1500_u64 {
+        LEFT.set(n % 41);
+        let adds = n % 3 != 0;
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let map = map.pin();
+            match adds {
+                true => map.insert(Key(n % 400), count.value(n)).is_some(),
+                false => map.remove(&Key((n * 7) % 400)).is_some(),
+            }
+        }));
+        LEFT.set(u64::MAX);
+        // A panic in a resize comes before the change.
+        let _ = match (done.is_ok(), adds) {
+            (true, true) => expected.insert(n % 400),
+            (true, false) => expected.remove(&((n * 7) % 400)),
+            (false, _) => false,
+        };
+        let key = if adds { n % 400 } else { (n * 7) % 400 };
+        let is_there = map.pin().contains_key(&Key(key));
+        if is_there != expected.contains(&key) {
+            // The change was made, and the panic came after it, when the next resize was begun.
+            assert!(done.is_err() && is_there == adds, "{n}");
+            if adds {
+                expected.insert(key)
+            } else {
+                expected.remove(&key)
+            };
+        }
+    }
+    assert_eq!(map.len(), expected.len());
+    for n in 0..400 {
+        assert_eq!(
+            map.pin().contains_key(&Key(n)),
+            expected.contains(&n),
+            "{n}"
+        );
+    }
+    drop(map);
+    assert_eq!(count.now(), 0);
+}
+
+#[test]
+fn a_closure_that_panics_changes_nothing() {
+    let map = RcuHashMap::from([(1, 1)]);
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        map.pin().update(1, |_| panic!("as planned"));
+    }));
+    assert!(caught.is_err());
+    assert_eq!(map.pin().get(&1), Some(&1));
+    assert_eq!(map.pin().insert(1, 2), Some(&1));
+}
+
+#[test]
+fn a_destructor_that_panics_spares_the_others() {
+    struct Value(
+        u64,
+        #[expect(dead_code, reason = "it counts")] crate::counted::Counted,
+    );
+    impl Drop for Value {
+        fn drop(&mut self) {
+            assert_ne!(self.0, 5, "as planned");
+        }
+    }
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    for n in 0..600 {
+        map.pin().insert(n, Value(n, count.value(n)));
+    }
+    for n in 0..300 {
+        map.pin().remove(&n);
+    }
+    for _ in 0..3 {
+        barrier();
+    }
+    assert_eq!(count.now(), 300);
+    drop(map);
+    assert_eq!(count.now(), 0);
+}
+
+/// A hash that is another one at each call: entries may be lost, and nothing else.
+#[test]
+fn a_hash_that_lies() {
+    thread_local!(static RANDOM: Cell<u64> = const { Cell::new(1) });
+    #[derive(PartialEq, Eq)]
+    struct Liar(u64);
+    impl Hash for Liar {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            RANDOM.set(RANDOM.get().wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
+            state.write_u64(RANDOM.get());
+        }
+    }
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    std::thread::scope(|scope| {
+        for who in 0..2 {
+            let (map, count) = (&map, &count);
+            scope.spawn(move || {
+                RANDOM.set(who + 1);
+                for n in 0..20_000 {
+                    map.pin().insert(Liar(n % 3000), count.value(n));
+                    map.pin().remove(&Liar(n % 1000));
+                    if n % 5000 == 4999 {
+                        map.pin().clear();
+                        map.pin().shrink_to_fit();
+                    }
+                }
+            });
+        }
+    });
+    drop(map);
+    assert_eq!(count.now(), 0);
+}

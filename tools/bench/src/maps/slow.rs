@@ -1,0 +1,103 @@
+//! The slowest reads of a thread while another grows the map.
+
+use super::load::Keys;
+use super::work::filled;
+use super::{Family, Hasher, Map, Stored, short};
+use crate::measure::figures::Figures;
+use crate::measure::once::Said;
+use crate::measure::threads::DIED;
+use crate::measure::{clock, process};
+use hdrhistogram::Histogram;
+use quiescent_report::rows::Figure;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// A map of so many entries that grows to this many times as many.
+const TIMES: u64 = 16;
+/// Reads that took longer, in ns, are looked at: the kernel may have had the CPU.
+const LONG: u64 = 3_000;
+
+/// Times in ns.
+struct Times {
+    all: Histogram<u64>,
+    stamps_per_us: u64,
+    interrupted: u64,
+    left_out: u64,
+}
+
+impl Times {
+    fn new(stamps_per_us: u64) -> Self {
+        Times {
+            all: Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("1 is less than a minute"),
+            stamps_per_us,
+            interrupted: process::interruptions(),
+            left_out: 0,
+        }
+    }
+
+    /// Measures once, unless the kernel took the CPU away meanwhile, or gave memory.
+    #[inline(always)]
+    fn time(&mut self, what: impl FnOnce()) {
+        let begin = clock::stamp();
+        what();
+        let ns = clock::stamp().wrapping_sub(begin) * 1_000 / self.stamps_per_us;
+        if ns > LONG {
+            let before = self.interrupted;
+            self.interrupted = process::interruptions();
+            if self.interrupted != before {
+                self.left_out += 1;
+                return;
+            }
+        }
+        self.all.saturating_record(ns);
+    }
+
+    fn figures(&self, case: String) -> Vec<Figure> {
+        let mut figures = Figures::of(case);
+        let wanted = [
+            ("latency_ns_p50", 0.5),
+            ("latency_ns_p99.9", 0.999),
+            ("latency_ns_p99.999", 0.999_99),
+        ];
+        figures.quantiles(("ns", 1.0), &self.all, wanted);
+        figures.count("left_out", "reads", self.left_out);
+        figures.all
+    }
+}
+
+/// Reads keys that stay, and by turns those of a map that nothing changes: interrupts are in both.
+pub(super) fn reads<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
+    let (map, still) = (F::Of::<T, S>::empty(), F::Of::<T, S>::empty());
+    filled(&still, 1, entries)?;
+    let mut kept = filled(&map, 1, entries)?.swap_remove(0);
+    let (stamps, grown) = (clock::stamps_per_us(), AtomicBool::new(false));
+    let read = || {
+        let [mut growing, mut at_rest] = [stamps; 2].map(Times::new);
+        let mut wrong = 0;
+        while !grown.load(Relaxed) {
+            let (one, other) = (kept.any(), kept.any());
+            growing.time(|| wrong += u64::from(!map.get(one)));
+            at_rest.time(|| wrong += u64::from(!still.get(other)));
+        }
+        (growing, at_rest, wrong)
+    };
+    let (growing, at_rest, wrong) = std::thread::scope(|scope| {
+        let reader = scope.spawn(read);
+        let mut added = Keys::of(1);
+        let more = entries..TIMES * entries;
+        let lost = more.filter(|_| !added.insert(&map)).count() as u64;
+        grown.store(true, Relaxed);
+        let read = reader.join().map_err(|_| DIED);
+        read.map(|(growing, at_rest, wrong)| (growing, at_rest, wrong + lost))
+    })?;
+    let case = |when| format!("{} {} {when}", T::NAME, short(entries));
+    match wrong {
+        0 => Ok([
+            growing.figures(case("growing")),
+            at_rest.figures(case("unchanged")),
+        ]
+        .concat()),
+        _ => Err(format!(
+            "this map is wrong: {wrong} answers while it grew; do not use it"
+        )),
+    }
+}
