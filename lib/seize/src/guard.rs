@@ -38,8 +38,8 @@ pub trait Guard {
         self.collector().flush();
     }
 
-    /// A number that this thread has, and no other living one: [`quiescent::thread_index`]. Where there is none,
-    /// larger than any of these.
+    /// A number that this thread has, and no other living one: [`quiescent::thread_index`]. Where there is
+    /// none, larger than any of these.
     fn thread_id(&self) -> usize {
         thread_local!(static PLACE: u8 = const { 0 });
         let place = || PLACE.with(|place| ptr::from_ref(place).addr());
