@@ -50,7 +50,7 @@ use crate::table::Table;
 /// | call | waits for | cost |
 /// |---|---|---|
 /// | `get`, `contains_key`, `get_many`, `iter`, ... | nothing: wait-free | two misses a key: bucket, entry |
-/// | `insert`, `remove`, `update`, ... | writers of the same bucket, shortly | a locked instruction |
+/// | `insert`, `remove`, `update`, ... | writers of its bucket, some instructions | one locked instruction |
 /// | `len` | nothing | a load for each thread that has changed the map |
 ///
 /// Code of the program (`Hash`, `Eq`, closures, destructors) never runs under a lock of the map, so a key
@@ -99,8 +99,9 @@ use crate::table::Table;
 /// * Keys with equal hashes are searched one by one. The default hasher is seeded, so that such keys cannot
 ///   be chosen.
 /// * A destructor that panics does not keep the others of its batch from being run.
-/// * In the child of a `fork`, what was in the map can be read. It may be changed if no other thread was
-///   amid a change: else a bucket, or the pool of entries, may stay locked.
+/// * In the child of a `fork`, what was in the map can be read. It may be changed if no other thread was amid
+///   a change at that moment: else a bucket, or the pool of entries, may stay locked. A batch that was partly
+///   filled at that moment is retired when it is full.
 /// * Writes are not for signal handlers; reads are.
 ///
 /// These do not compile:

@@ -125,8 +125,8 @@ impl<T: Unit> Slab<T> {
     #[inline(always)]
     pub fn take(&self, mine: &Mine<'_>, rest: &mut Rest) -> u32 {
         match mine.free().pop() {
-            Some(index) => {
-                if let Some(next) = mine.free().last() {
+            Some((index, next)) => {
+                if let Some(next) = next {
                     // SAFETY: it is in this thread's list of free indexes.
                     prefetch_to_write(unsafe { self.at(next) });
                 }
@@ -152,7 +152,7 @@ impl<T: Unit> Slab<T> {
                 }
             }
         }
-        mine.free().pop().expect("the list was filled")
+        mine.free().pop().expect("the list was filled").0
     }
 
     /// # Panics
