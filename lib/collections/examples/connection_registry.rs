@@ -58,8 +58,9 @@ impl Registry {
 
     /// Closes a connection. Returns whether it was open.
     ///
-    /// `kill` is called here, although an owner that is dropped kills, too: the map drops its entry later, and
-    /// until then a thread that found it just before could begin a use.
+    /// `kill` is called here, although an owner that is dropped kills, too: the map drops a removed entry up
+    /// to some seconds later, and until then a thread that found it just before could begin a use. The
+    /// owner's own reference stays that long: what must end soon (a socket) is better shut down here.
     fn close(&self, id: u64) -> bool {
         let connections = self.connections.pin();
         connections.remove(&id).is_some_and(|owner| owner.kill())

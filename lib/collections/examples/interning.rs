@@ -36,8 +36,9 @@ impl Names {
 
     /// Removes the names that only the map has.
     ///
-    /// A thread may have found such a name just before and clone it just after. It keeps its name; who interns
-    /// the text later gets another one. So compare names by `==`, which looks at the addresses first.
+    /// A thread may have found such a name just before and clone it just after. It keeps its name; a thread
+    /// that interns the text later gets another one. So compare names by `==`, which looks at the addresses
+    /// first.
     fn purge(&self) {
         let names = self.names.pin();
         names.retain(|_, name| Arc::strong_count(name) > 2); // the key and the value
@@ -57,7 +58,7 @@ fn work(names: &Names, seed: u64) -> Vec<Arc<str>> {
         let n = n * 7919 + seed * 13;
         let name = names.intern(&text(n));
         assert_eq!(*name, *text(n));
-        if n % DIFFERENT % KEPT == 0 && kept.len() < 50 {
+        if (n % DIFFERENT).is_multiple_of(KEPT) {
             kept.push(name);
         }
     }
