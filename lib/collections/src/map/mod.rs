@@ -279,7 +279,8 @@ impl<K: Stored, V: Stored, S, D: Handle> RcuHashMap<K, V, S, D> {
             .expect("stored by the thread that took the hasher")
     }
 
-    /// Opens a section, and returns the map together with its guard: then no call needs one.
+    /// Opens a section, and returns the map together with its guard: then no call needs one. What is found
+    /// borrows from that: to use it in a later statement, name the pinned map first (`let map = map.pin();`).
     #[inline(always)]
     pub fn pin(&self) -> Pinned<'_, K, V, S, D> {
         let guard = Guard::new_in(self.domain.clone());
