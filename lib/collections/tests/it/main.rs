@@ -10,6 +10,7 @@ mod drops;
 #[cfg(target_os = "linux")]
 mod fork;
 mod iteration;
+mod linear;
 mod model;
 mod panics;
 mod quiet;
