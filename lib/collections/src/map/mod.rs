@@ -210,7 +210,10 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// If the map has had an entry.
     #[must_use = "this returns the map"]
     pub fn with_weight(mut self, weight: fn(&K, &V) -> usize) -> RcuHashMap<K, V, S, D> {
-        assert!(self.core.load(Ordering::Relaxed).is_null(), "the map has had an entry");
+        assert!(
+            self.core.load(Ordering::Relaxed).is_null(),
+            "the map has had an entry"
+        );
         self.weight = Some(weight);
         self
     }

@@ -12,7 +12,9 @@
 use std::ptr;
 
 use super::BATCH;
-use crate::prim::{AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, lock};
+use crate::prim::{
+    AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, lock,
+};
 
 /// Leaf `n` has the magazines of `1 << n` threads.
 const LEAVES: usize = 24;
