@@ -9,14 +9,14 @@
 //! child of a fork finds nothing locked or half done, wherever the other threads were: it loses at most a
 //! page or a block that was not published.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::alloc::{Layout, handle_alloc_error};
 
-use crate::prim::{AtomicPtr, AtomicU64, Ordering};
+use crate::prim::{AtomicPtr, AtomicU64, COUNTED, Ordering, zeroed};
 
 /// Objects that a block serves.
-const OBJECTS: usize = 512;
+const OBJECTS: usize = COUNTED.0;
 /// Threads that have pages: those with lower indexes.
-const THREADS: usize = 1024;
+const THREADS: usize = COUNTED.1;
 
 /// The first block: the one that was made last.
 static BLOCKS: AtomicPtr<Block> = AtomicPtr::new(std::ptr::null_mut());
@@ -32,15 +32,6 @@ struct Block {
     /// A bit for each object.
     taken: [AtomicU64; OBJECTS / 64],
     next: AtomicPtr<Block>,
-}
-
-/// A zeroed value that is never freed; null without memory.
-///
-/// # Safety
-/// All zeros is a value of T.
-unsafe fn zeroed<T>() -> *mut T {
-    // SAFETY: the types of this module have a size.
-    unsafe { alloc_zeroed(Layout::new::<T>()).cast() }
 }
 
 /// The block of objects that have been killed. It has no pages: one comparison finds out whether the object

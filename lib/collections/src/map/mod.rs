@@ -21,13 +21,12 @@ pub use pinned::Pinned;
 
 use std::hash::RandomState;
 use std::ptr;
-use std::sync::Mutex;
 
 use quiescent::{Global, Guard, Handle, Reads, Weigh};
 
 use self::core::{Core, Weight};
 use crate::bounds::Stored;
-use crate::prim::{AtomicPtr, Ordering, lock};
+use crate::prim::{AtomicPtr, Mutex, Ordering, lock};
 use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
@@ -212,7 +211,10 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// If the map has had an entry.
     #[must_use = "this returns the map"]
     pub fn with_weight(mut self, weight: fn(&K, &V) -> usize) -> RcuHashMap<K, V, S, D> {
-        assert!(self.core.get_mut().is_null(), "the map has had an entry");
+        assert!(
+            self.core.load(Ordering::Relaxed).is_null(),
+            "the map has had an entry"
+        );
         self.weight = Some(weight);
         self
     }
@@ -320,7 +322,7 @@ fn other_domain() -> ! {
 
 impl<K, V, S, D> Drop for RcuHashMap<K, V, S, D> {
     fn drop(&mut self) {
-        let core = *self.core.get_mut();
+        let core = self.core.load(Ordering::Relaxed);
         if !core.is_null() {
             // SAFETY: made by `first_use`, and no thread reads: that would borrow the map.
             unsafe { owned::drop_core(Box::from_raw(core)) };

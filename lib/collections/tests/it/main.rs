@@ -11,6 +11,7 @@ mod examples;
 #[cfg(target_os = "linux")]
 mod fork;
 mod iteration;
+mod linear;
 mod model;
 mod panics;
 mod quiet;
