@@ -23,8 +23,8 @@
 //! twentieth are and soft interrupts do not alternate; between, and with fewer pairs, it is unknown.
 //!
 //! **Changes.** A setting is taken to change within the trace where [`MANY`] times in a row one value is
-//! seen, and as often another one: `early_qs`, the two waits and `rcu_normal_wake_from_gp`, which a running kernel
-//! lets be changed. It changes shortly before the first grace period or wait with the new value.
+//! seen, and as often another one: `early_qs`, the two waits and `rcu_normal_wake_from_gp`, which a running
+//! kernel lets be changed. It changes shortly before the first grace period or wait with the new value.
 //!
 //! **Not inferred**: everything else that [`settings`](crate::settings) has.
 

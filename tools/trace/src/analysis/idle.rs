@@ -60,8 +60,8 @@ pub(crate) struct Idle {
     offloading: Offloading,
     /// By reason and what is named.
     ticks: BTreeMap<Reason, Tally>,
-    /// Ticks of CPUs with callbacks: the reason if the CPU is not offloaded, and if it is, which the rest of the
-    /// trace may tell.
+    /// Ticks of CPUs with callbacks: the reason if the CPU is not offloaded, and if it is, which the rest of
+    /// the trace may tell.
     owing: BTreeMap<(u32, [Reason; 2]), u64>,
     /// Stops of the tick that were refused, by what needs it.
     refused: BTreeMap<u32, Tally>,
