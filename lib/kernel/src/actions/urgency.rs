@@ -29,8 +29,8 @@
 //! No request credits a CPU. A request that comes too late, twice or never costs only time; so an error here
 //! never makes a grace period too short.
 
-use crate::periods::config::{Config, EarlyQs};
 pub use crate::periods::config::Escalation;
+use crate::periods::config::{Config, EarlyQs};
 use crate::periods::global::{Global, Phase};
 pub use crate::periods::host::Nudge;
 use crate::periods::host::{CpuId, Effects, Next, Now};
