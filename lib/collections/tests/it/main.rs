@@ -3,6 +3,7 @@
 mod api;
 mod conflicts;
 mod counted;
+mod domains;
 mod drops;
 #[cfg(target_os = "linux")]
 mod fork;
