@@ -50,7 +50,7 @@ use crate::table::Table;
 /// | call | waits for | cost |
 /// |---|---|---|
 /// | `get`, `contains_key`, `get_many`, `iter`, ... | nothing: wait-free | two misses a key: bucket, entry |
-/// | `insert`, `remove`, `update`, ... | writers of the same bucket, some instructions each | a locked instruction |
+/// | `insert`, `remove`, `update`, ... | writers of the same bucket, for some instructions | a locked instruction |
 /// | `len` | nothing | a load for each thread that has changed the map |
 ///
 /// Code of the program (`Hash`, `Eq`, closures, destructors) never runs under a lock of the map, so a key
