@@ -95,7 +95,9 @@ fn traced(map: &str) {
             }
         })
     });
-    threads.map(|it| it.join().expect("no operation panics"));
+    for it in threads {
+        it.join().expect("no operation panics");
+    }
 }
 
 /// The lines of each store of each thread, by operation; from valgrind's text, which has the address of the
