@@ -2,20 +2,20 @@
 //! many CPUs, counted by valgrind (lackey), not timed.
 //!
 //! `cargo run --release -p quiescent-bench --example lines` prints, for each map and operation, how many
-//! stores an operation makes to lines that both threads write. Needs valgrind. Two minutes.
+//! stores an operation makes to lines that both threads write. Needs valgrind. A minute.
 
 use foldhash::fast::RandomState;
 use quiescent_collections::RcuHashMap;
 use std::collections::HashSet;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 
-const ENTRIES: u64 = 30_000;
+const ENTRIES: u64 = 6_000;
 /// Few, so that two threads hardly meet in a bucket by chance.
-const TURNS: u64 = 64;
+const TURNS: u64 = 24;
 const OPERATIONS: [&str; 4] = ["get", "update", "remove", "insert"];
 const MAPS: [&str; 4] = ["quiescent", "papaya", "dashmap", "scc"];
 
@@ -67,7 +67,11 @@ fn work(map: &str) -> Work {
 
 /// Each thread in its turn, a mark before and after; all of it once before anything is marked.
 fn traced(map: &str) {
-    eprintln!("\nmark={}", (&raw const MARK).addr());
+    // One call, since valgrind writes to the same file.
+    let mark = format!("\nmark={}\n", (&raw const MARK).addr());
+    std::io::stderr()
+        .write_all(mark.as_bytes())
+        .expect("a pipe");
     let (work, turn) = (work(map), Arc::new(Barrier::new(2)));
     (0..ENTRIES).for_each(|key| work("insert", key));
     let threads = [0, 1].map(|thread| {
