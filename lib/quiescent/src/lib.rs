@@ -270,7 +270,7 @@ pub use api::shared::Shared;
 #[cfg(not(quiescent_model))]
 pub use api::shutdown::{Left, Shutdown, shutdown};
 pub use api::srcu::Srcu;
-pub use api::thread_index::{THREAD_INDEXES, fork_generation, thread_index};
+pub use api::thread_index::{THREAD_INDEXES, fork_generation, thread_index, with_thread_index};
 pub use api::unchecked::{defer_unchecked, retire, retire_weighed};
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};

@@ -59,7 +59,7 @@ fn done(result: Result<u8, quiescent_report::Error>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            output::tell(format!("error: {error}\n"));
+            output::tell_folded(&format!("error: {error}\n"));
             ExitCode::from(match error {
                 quiescent_report::Error::Usage(_) => output::USAGE,
                 quiescent_report::Error::Failed(_) => output::FINDING,

@@ -37,7 +37,7 @@ fn free_tables(mut table: *mut Table) {
 impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     fn core_mut(&mut self) -> Option<&mut Core<K, V, S, D>> {
         // SAFETY: null or a core, and `&mut self` excludes all but the worker.
-        unsafe { self.core.get_mut().as_mut() }
+        unsafe { self.core.load(Ordering::Relaxed).as_mut() }
     }
 
     /// All entries, with their values to change in place: `&mut self` excludes readers. Takes memory linear

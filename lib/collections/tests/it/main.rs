@@ -1,13 +1,17 @@
-//! Tests of the map: one program, a module for each subject.
+//! Tests of the structures: one program, a module for each subject.
 
+mod alone;
 mod api;
+mod arc;
 mod conflicts;
 mod counted;
 mod domains;
 mod drops;
+mod examples;
 #[cfg(target_os = "linux")]
 mod fork;
 mod iteration;
+mod linear;
 mod model;
 mod panics;
 mod quiet;

@@ -79,7 +79,8 @@ impl Slot {
     ///
     /// # Safety
     /// The word is that of a slot's threads: not the dummy, nor a sink.
-    pub(crate) unsafe fn of(reader: &'static Reader) -> &'static Slot {
+    #[inline(always)]
+    pub unsafe fn of(reader: &'static Reader) -> &'static Slot {
         let offset = offset_of!(Slot, words) + offset_of!(ReaderWords, reader);
         // SAFETY: the caller's promise: a word inside a slot, at that offset; slots live forever. The
         // provenance of the whole slot was exposed when it was claimed.
@@ -87,15 +88,15 @@ impl Slot {
     }
 
     /// Its number.
-    #[inline]
+    #[inline(always)]
     pub fn cpu(&self) -> u32 {
         self.cpu.load(Ordering::Relaxed)
     }
 
     /// Its number among the slots, which are dense from 0 on.
-    #[inline]
+    #[inline(always)]
     pub fn index(&self) -> usize {
-        (self.cpu() - UNREGISTERED) as usize
+        self.cpu() as usize - UNREGISTERED as usize
     }
 
     /// The kernel's id of its thread.

@@ -29,8 +29,8 @@
 //! No request credits a CPU. A request that comes too late, twice or never costs only time; so an error here
 //! never makes a grace period too short.
 
-use crate::periods::config::Config;
 pub use crate::periods::config::Escalation;
+use crate::periods::config::{Config, EarlyQs};
 use crate::periods::global::{Global, Phase};
 pub use crate::periods::host::Nudge;
 use crate::periods::host::{CpuId, Effects, Next, Now};
@@ -76,6 +76,11 @@ impl Global {
         let most = self.config.escalation.map_or(u64::MAX, |e| u64::from(e.hz));
         self.config.first_fqs = first.min(most);
         self.config.next_fqs = next.min(most).max(1);
+    }
+
+    /// Changes when the CPU of the grace-period thread reports, from the next grace period on.
+    pub fn set_early_qs(&mut self, early_qs: EarlyQs) {
+        self.config.early_qs = early_qs;
     }
 
     /// Ticks after which a holdout is requested to hurry (`jiffies_to_sched_qs`); `None` if the host makes no

@@ -3,9 +3,13 @@
 //! It is the number of the thread's slot. Slots are claimed from the lowest free one on, so the indexes are
 //! dense. What a thread did happens before what the next owner of its index does: `[REG-2]`.
 
-use crate::global::{env, local, with_local};
+use super::guard::read_lock;
+use crate::global::{env, local, section, with_local};
 use quiescent_core::prim::{LEAF_SLOTS, MAX_LEAVES};
+use quiescent_core::reader::local::Local;
+use quiescent_core::reader::threads::Slot;
 use quiescent_core::reader::unregistered::UNREGISTERED;
+use quiescent_core::reader::word::{self, Reader};
 
 /// All indexes are below it.
 pub const THREAD_INDEXES: usize = MAX_LEAVES * LEAF_SLOTS - UNREGISTERED as usize;
@@ -59,11 +63,12 @@ pub const THREAD_INDEXES: usize = MAX_LEAVES * LEAF_SLOTS - UNREGISTERED as usiz
 /// ```
 #[inline]
 pub fn thread_index() -> Option<usize> {
-    let threads = &env().threads;
-    match with_local(|local| threads.own_slot(local)) {
-        Some(slot) => Some(slot.index()),
-        None => register(),
+    let reader = with_local(Local::reader);
+    if env().threads.is_dummy(reader) {
+        return register();
     }
+    // SAFETY: it is not the dummy, so it is the word of the thread's slot.
+    Some(unsafe { Slot::of(reader) }.index())
 }
 
 #[cold]
@@ -71,6 +76,58 @@ pub fn thread_index() -> Option<usize> {
 fn register() -> Option<usize> {
     let slot = env().threads.own_slot_or_register(&local())?;
     Some(slot.index())
+}
+
+/// Calls `f` inside a section of the process's domain, with the [index](thread_index) of the calling thread.
+///
+/// As [`read`](crate::read) and [`thread_index`], but the two together take hardly more instructions than the
+/// section: for counts of each thread that are to be summed up after a grace period.
+///
+/// ```
+/// let index = quiescent::with_thread_index(|index| {
+///     assert!(quiescent::in_section());
+///     index
+/// });
+/// assert_eq!(index, quiescent::thread_index());
+/// ```
+#[inline(always)]
+pub fn with_thread_index<R>(f: impl FnOnce(Option<usize>) -> R) -> R {
+    let reader = with_local(Local::reader);
+    if !word::begin(reader) {
+        return with_thread_index_slowly(f);
+    }
+    let open = Open(reader);
+    // SAFETY: a thread's word in which a section begins without the slow path is that of its slot.
+    let result = f(Some(unsafe { Slot::of(reader) }.index()));
+    std::mem::forget(open);
+    match word::end(reader) {
+        true => end_slowly(reader, result),
+        false => result,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn with_thread_index_slowly<R>(f: impl FnOnce(Option<usize>) -> R) -> R {
+    let _section = read_lock();
+    f(thread_index())
+}
+
+/// Passes the result on, so that the fast path need not keep it meanwhile.
+#[cold]
+#[inline(never)]
+fn end_slowly<R>(reader: &'static Reader, result: R) -> R {
+    section::unlock_slowly(reader);
+    result
+}
+
+/// A section that ends if `f` panics.
+struct Open(&'static Reader);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        section::unlock(self.0);
+    }
 }
 
 /// How many forks lie between the start of the program and this process: 0 in the first process, one more in

@@ -34,7 +34,7 @@ pub(crate) fn unlock(reader: &'static Reader) {
 
 #[cold]
 #[inline(never)]
-fn unlock_slowly(reader: &'static Reader) {
+pub(crate) fn unlock_slowly(reader: &'static Reader) {
     env().unlock_slowly(&local(), reader);
 }
 

@@ -74,7 +74,7 @@ pub struct Sim {
     /// Run every N-th variant of a sweep only, from the K-th on; `quiescent merge` joins what the parts print
     /// with --json
     #[arg(long, value_name = "K/N", conflicts_with_all = [
-        "list", "experiment", "trace", "recommend", lines::NAME,
+        "list", "experiment", "trace", lines::NAME,
     ])]
     pub shard: Option<Shard>,
     /// Write the run in the form of a kernel's trace; for one variant and one seed

@@ -7,15 +7,13 @@
 #[cfg(target_os = "linux")]
 use super::linux::torture::machines;
 use super::shard::{COUNTED, Note, SHARD};
-use super::sim::saved_rows;
+use super::sim::{saved_rows, screen};
 use super::whatif::FILES;
 use crate::arguments::shard::{Merge, Shard};
 use crate::show::file::Permit;
 use crate::show::output::{self, DONE};
 use crate::show::paper::Paper;
 use quiescent_report::command::read_text_of;
-use quiescent_report::text::Table;
-use quiescent_report::text::number::short;
 use quiescent_report::{Error, Report};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -133,7 +131,7 @@ fn check(parts: &[Part]) -> Result<(), Error> {
     }
 }
 
-/// The rows of all pieces, in the order of the batch, and as a table; the highest exit code.
+/// The rows of all pieces, in the order of the batch, and the screen of the run; the highest exit code.
 fn in_turn(mut parts: Vec<Part>) -> (Report, String, u8) {
     let code = parts.iter().fold(DONE, |code, it| code.max(it.note.code));
     let all = parts[0].note.all;
@@ -150,12 +148,13 @@ fn in_turn(mut parts: Vec<Part>) -> (Report, String, u8) {
     let mut taken: Vec<_> = taken.collect();
     let of = taken.len() as u64;
     let mut report = parts.swap_remove(0).report;
-    let (mut files, mut values) = (Vec::new(), Vec::new());
+    let (mut files, mut values, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for piece in 0..all {
         let (pieces, rows, names) = &mut taken[(piece % of) as usize];
         let own = pieces.next().expect("its pieces have been counted");
         report.rows.extend(rows.take(own.rows));
         values.push(own.values);
+        said.push(own.said);
         files.extend(names.next());
     }
     if report.options.contains_key(FILES) {
@@ -166,14 +165,9 @@ fn in_turn(mut parts: Vec<Part>) -> (Report, String, u8) {
         let saved = saved_rows(workload.unwrap_or_default(), first, second);
         report.rows.extend(saved);
     }
-    let mut table = Table::new(
-        &["subject", "case", "metric", "unit", "median", "min", "max"],
-        4,
-    );
-    for it in &report.rows {
-        let words = [&it.subject, &it.case, &it.metric, &it.unit].map(String::clone);
-        let figures = [it.median, it.min, it.max].map(short);
-        table.row(words.into_iter().chain(figures));
-    }
-    (report, table.within(output::columns()), code)
+    let text = match report.options.contains_key(FILES) {
+        true => said.concat().concat(),
+        false => screen(&report, &said, output::columns()),
+    };
+    (report, text, code)
 }

@@ -91,6 +91,23 @@ fn code(stop: &AtomicBool) -> u8 {
     }
 }
 
+/// Puts into the report whether it was stopped, and after how much of what was asked for. The sentence of the
+/// screen.
+fn stopped_after(
+    report: &mut Report,
+    stopped: bool,
+    (done, of): (usize, usize),
+    what: &str,
+) -> String {
+    report.option("stopped", stopped);
+    if !stopped {
+        return String::new();
+    }
+    let after = format!("{done} of {of} {what}");
+    report.option("stopped_after", after.as_str());
+    format!("\nstopped after {after}\n")
+}
+
 fn this_program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|why| {
         let remedy = "is /proc mounted? the measuring processes are this program again";

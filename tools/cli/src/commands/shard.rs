@@ -34,6 +34,8 @@ pub struct Piece {
     pub rows: usize,
     /// The values of two variants, which are compared run by run.
     pub values: Vec<Values>,
+    /// For the screen: of a variant its case and what varies, of a recording its text.
+    pub said: Vec<String>,
 }
 
 impl Note {

@@ -9,8 +9,8 @@ mod replay;
 mod saved;
 mod text;
 
-use super::code;
 use super::shard::{Note, Piece};
+use super::{code, stopped_after};
 use crate::arguments::shard::Shard;
 use crate::arguments::sim::Sim;
 use crate::show::file::{self, Kind, Permit};
@@ -20,7 +20,7 @@ use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::experiments::{self, Script};
 use quiescent_sim::report::Figure;
-use quiescent_sim::{Options, Plan, Stats, Workload, batch, report, settings};
+use quiescent_sim::{IdleLoop, Options, Plan, Release, Stats, Workload, batch, report, settings};
 pub use saved::{Values, rows as saved_rows};
 use std::cell::Cell;
 use std::path::Path;
@@ -56,6 +56,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let variants = variants(options, &workload)?;
     let mut report = describe(options, &workload, &variants);
     let of = variants.len();
+    let either = variants.iter().any(|it| has_either_loop(options, it));
     let variants: Vec<Variant> = Shard::own(options.shard, variants).collect();
     let stop = stop_flag()?;
     let variants: Vec<&Variant> = variants.iter().collect();
@@ -63,7 +64,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         Some(path) => vec![traced(options, &variants, path, &stop)?],
         None => all(
             options,
-            &variants,
+            (&variants, either),
             Control::new(&stop, &Bar::new(options.quiet)),
         ),
     };
@@ -74,17 +75,18 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         of,
         variants.iter().copied().zip(&figures),
     );
+    let seeds = options.seeds as usize * if either { 2 } else { 1 };
+    let done = runs.iter().map(Vec::len).sum();
     let stopped = stop.load(Ordering::Relaxed);
-    report.option("stopped", stopped);
+    let after = stopped_after(&mut report, stopped, (done, variants.len() * seeds), "runs");
     let printed = match options.json {
         true => Printed::json(&report),
         false => {
-            let width = output::columns();
-            let text = text::text(&report, &variants, options.seeds, options.full, width);
-            Printed::text(match options.recommend {
-                true => saved::recommendation(&report, &variants, width) + "\n" + &text,
-                false => text,
-            })
+            let names = variants.iter().map(|it| (&*it.case, &*it.varies));
+            let names: Vec<_> = names.collect();
+            let full = variants.first().filter(|_| options.full);
+            let full = full.map(|it| (*it, options.seeds));
+            Printed::text(text::screen(&report, &names, full, output::columns()) + &after)
         }
     };
     output::print(&printed)?;
@@ -112,7 +114,8 @@ fn fill<'a>(
             _ => Vec::new(),
         };
         let rows = report.rows.len() - before;
-        pieces.push(Piece { rows, values });
+        let said = [&variant.case, &variant.varies].map(String::clone).into();
+        pieces.push(Piece { rows, values, said });
     }
     match (shard, &pieces[..]) {
         (Some(shard), _) => Note::of(shard, of, DONE, pieces).put(report),
@@ -157,6 +160,15 @@ struct Variant {
     case: String,
     varies: String,
     plan: Plan,
+}
+
+/// The first screen of these variants, each by its names.
+pub fn screen(report: &Report, variants: &[Vec<String>], width: usize) -> String {
+    let names = variants.iter().filter_map(|it| match &it[..] {
+        [case, varies] => Some((case.as_str(), varies.as_str())),
+        _ => None,
+    });
+    text::screen(report, &names.collect::<Vec<_>>(), None, width)
 }
 
 /// All points of the sweeps, in the order in which they were given; the last sweep changes fastest.
@@ -234,22 +246,46 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     plan
 }
 
+/// Do kernels of its version differ in the idle loop, and nothing says which one it is? Then the figures are
+/// over both.
+fn has_either_loop(options: &Sim, variant: &Variant) -> bool {
+    let machine = &variant.plan.options;
+    let sets = options.set.iter().chain(&options.sweep);
+    let mut sets = sets.chain(&options.compare);
+    let is_open = machine.kernel >= Some(Release(6, 12)) && machine.idle.table.is_none();
+    let is_given = sets.any(|it| it.trim_start().starts_with("idle_loop="));
+    let is_one = machine.idle_loop != IdleLoop::Classic || options.trace.is_some();
+    is_open && !is_given && !is_one
+}
+
+/// What is said of those.
+const EITHER_LOOP: &str = "without a cpuidle driver (idle_table=none) a kernel from 6.12 on may have either \
+                           idle loop: figures are over both; idle_loop=classic or retain decides";
+
 /// Every variant with every seed, as far as runs were finished. Progress is in slices of virtual time, so
 /// that the first run already tells how long all will take.
-fn all(options: &Sim, variants: &[&Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
+fn all(
+    options: &Sim,
+    (variants, either): (&[&Variant], bool),
+    control: Control<'_>,
+) -> Vec<Vec<Stats>> {
     let seeds = options.seeds as usize;
-    let runs = variants.len() * seeds;
+    let loops = if either { 2 } else { 1 };
+    let runs = variants.len() * loops * seeds;
     let slices: u64 = variants.iter().map(|it| it.plan.slices()).sum();
     let bar = control.progress;
-    bar.begin(&format!("{runs} runs"), slices * options.seeds);
+    bar.begin(
+        &format!("{runs} runs"),
+        slices * runs as u64 / variants.len().max(1) as u64,
+    );
     let stop = control.flag();
     let passed = AtomicU64::new(0);
     let one = |index: usize| {
-        let plan = seeded(
-            options,
-            &variants[index / seeds].plan,
-            (index % seeds) as u64,
-        );
+        let variant = variants[index / seeds / loops];
+        let mut plan = seeded(options, &variant.plan, (index % seeds) as u64);
+        if index / seeds % loops == 1 && has_either_loop(options, variant) {
+            plan.options.idle_loop = IdleLoop::Retain;
+        }
         let own = Cell::new(0);
         let stats = plan.run(|| {
             own.set(own.get() + 1);
@@ -269,7 +305,7 @@ fn all(options: &Sim, variants: &[&Variant], control: Control<'_>) -> Vec<Vec<St
     bar.end();
     let mut all: Vec<Vec<Stats>> = variants.iter().map(|_| Vec::new()).collect();
     for (index, stats) in results {
-        all[index / seeds].push(stats);
+        all[index / seeds / loops].push(stats);
     }
     all
 }
@@ -356,6 +392,7 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
     report.option("seeds", options.seeds);
     report.option("seconds", first.length / 1_000_000_000);
     report.option("sweep", options.sweep.clone());
+    report.option("recommend", options.recommend);
     for (key, of) in [
         (
             "warnings",
@@ -369,6 +406,8 @@ fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report 
                 said.push(line);
             }
         }
+        let either = key == "warnings" && variants.iter().any(|it| has_either_loop(options, it));
+        said.extend(either.then(|| EITHER_LOOP.to_owned()));
         report.option(key, said);
     }
     report.option("leaves_out", text::LEAVES_OUT);

@@ -1,8 +1,8 @@
 //! `whatif`: reads a trace once, replays it on the model as recorded and with a change, prints the three
 //! columns. Of several traces each is replayed, and the report has the rows of all.
 
-use super::code;
 use super::shard::{Note, Piece};
+use super::{code, stopped_after};
 use crate::arguments::shard::Shard;
 use crate::arguments::whatif::Whatif;
 use crate::show::file::Permit;
@@ -10,7 +10,7 @@ use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
-use quiescent_report::{Control, Error, Progress, Report};
+use quiescent_report::{Control, Error, Progress, Report, Row};
 use quiescent_sim::whatif::{self, Answer, Reading, Request, Trace};
 use quiescent_trace::{Options, Window};
 use serde_json::{Value, json};
@@ -45,6 +45,7 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     let (report, text, code) = match (&inputs[..], options.shard) {
         ([file], None) => {
             let Some(answer) = asked(file)? else {
+                output::tell("stopped after 0 of 1 recordings\n");
                 return Ok(STOPPED);
             };
             let report = whatif::report(&answer, code(&stop) != DONE);
@@ -84,34 +85,47 @@ fn several(
 ) -> (Report, String, u8) {
     let mut report = Report::new("whatif", options.seed);
     let (mut files, mut pieces) = (Vec::new(), Vec::new());
-    let (mut text, mut code, mut stopped) = (String::new(), DONE, false);
+    let (mut code, mut stopped) = (DONE, false);
     for file in Shard::own(options.shard, inputs) {
         let name = file.display().to_string();
         let before = report.rows.len();
-        match asked(file) {
+        let text = match asked(file) {
             Ok(None) => {
                 stopped = true;
                 break;
             }
             Ok(Some(answer)) => {
                 code = code.max(code_of(&answer));
-                text += &(whatif::text(&answer, output::columns()) + "\n");
                 let mut part = whatif::report(&answer, false);
                 files.push(Value::from_iter(part.options));
                 part.rows
                     .iter_mut()
                     .for_each(|it| it.case.clone_from(&name));
                 report.rows.append(&mut part.rows);
+                whatif::text(&answer, output::columns()) + "\n"
             }
             Err(why) => {
                 code = FINDING;
-                text += &format!("{name}: not replayed: {why}\n\n");
+                let failed = Row::single("whatif", &name, "not_replayed", "files", 1.0);
+                report.rows.extend(failed);
+                let text = format!("{name}: not replayed: {why}\n\n");
+                if options.json {
+                    output::tell(text.trim_end().to_owned() + "\n");
+                }
                 files.push(json!({ "file": name, "error": why.to_string() }));
+                text
             }
-        }
+        };
         let (rows, values) = (report.rows.len() - before, Vec::new());
-        pieces.push(Piece { rows, values });
+        let said = vec![text];
+        pieces.push(Piece { rows, values, said });
     }
+    let mut text: String = pieces
+        .iter()
+        .flat_map(|it| it.said.iter().cloned())
+        .collect();
+    let own = Shard::own(options.shard, inputs).count();
+    text += &stopped_after(&mut report, stopped, (pieces.len(), own), "recordings");
     let names = inputs.iter().map(|it| it.display().to_string());
     for (key, value) in [
         ("set", json!(options.set)),
@@ -122,7 +136,6 @@ fn several(
         ("repeat", json!(options.repeat)),
         ("recordings", names.collect::<Value>()),
         (FILES, json!(files)),
-        ("stopped", json!(stopped)),
     ] {
         report.option(key, value);
     }

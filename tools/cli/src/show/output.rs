@@ -4,7 +4,7 @@
 //! obey (`quiescent_report::text`), to a pipe as well: the program's own output is printed nowhere else. Raw
 //! are JSON, which escapes in its own way, and what has nothing from outside in it.
 
-use quiescent_report::text::shown_lines;
+use quiescent_report::text::{folded, shown_lines};
 use quiescent_report::{Error, Report};
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -67,6 +67,13 @@ pub fn print(printed: &Printed) -> Result<(), Error> {
 /// Writes text in lines to standard error. Without a reader it is lost.
 pub fn tell(text: impl AsRef<str>) {
     let _ = std::io::stderr().write_all(shown_lines(text.as_ref()).as_bytes());
+}
+
+/// The same, in lines that a terminal does not have to part.
+pub fn tell_folded(text: &str) {
+    let terminal = terminal_size::terminal_size_of(std::io::stderr());
+    let width = terminal.map_or(usize::MAX, |(width, _)| LEAST.max(width.0.into()));
+    tell(folded(text, width, 2));
 }
 
 /// From here on the message of a panic, which may quote anything, is escaped as all others are.

@@ -49,6 +49,8 @@ fn are_one_run(command: &[&str], of: usize) -> Report {
     assert_eq!(merged.status.code(), Some(code), "{merged:?}");
     let (whole, merged) = (text(&whole.stdout), text(&merged.stdout));
     assert_eq!(without_host(&merged), without_host(&whole));
+    let screen = text(&merge(&files, &[]).stdout);
+    assert_eq!(screen, text(&run(command).stdout));
     Report::from_json(&merged).unwrap()
 }
 
@@ -65,6 +67,10 @@ fn shards_of_a_sweep_are_one_run() {
         report
             .median("model", "sync calls=5 jiffies_till_first_fqs=4", "calls")
             .is_some()
+    );
+    are_one_run(
+        &[&swept("jiffies_till_first_fqs=1,2,3")[..], &["--recommend"]].concat(),
+        2,
     );
     // More parts than variants; and two variants, which are compared run by run.
     are_one_run(&swept("jiffies_till_first_fqs=1,2,3"), 4);
@@ -163,6 +169,14 @@ fn shards_of_recordings_are_one_run() {
     assert_eq!(of_files[1]["file"], none.as_str());
     assert!(of_files[1]["error"].as_str().unwrap().contains("none.txt"));
     assert_eq!(of_files[3]["file"], names[3]);
+    let failed = report.find("whatif", &none, "not_replayed");
+    assert_eq!(failed.map(|it| it.median), Some(1.0));
+    let lines = run(&[&command[..], &["--json-lines"]].concat());
+    assert!(text(&lines.stdout).contains("not_replayed"), "{lines:?}");
+    assert!(
+        text(&lines.stderr).contains("none.txt: not replayed"),
+        "{lines:?}"
+    );
     let twice = run(&["whatif", names[0], names[0], "--set", "rcu=lazy"]);
     assert!(text(&twice.stderr).contains("named twice"), "{twice:?}");
 }

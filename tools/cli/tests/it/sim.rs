@@ -243,6 +243,49 @@ fn for_people_the_settings_come_first_and_warnings_are_plain() {
 }
 
 #[test]
+fn a_version_that_may_have_either_idle_loop_shows_both() {
+    let of = |more: &[&str]| {
+        let words = [
+            "sim",
+            "sync",
+            "--set",
+            "calls=3",
+            "--set",
+            "caller_cpu=1",
+            "--json",
+        ];
+        let report = report(&run(&[&words[..], more].concat()));
+        let row = report.rows.iter().find(|it| it.metric == "latency_us_p50");
+        let row = row.expect("calls take time").clone();
+        (
+            row.n,
+            row.min,
+            row.max,
+            report.options["warnings"].to_string(),
+        )
+    };
+    let (n, least, most, warnings) = of(&["--kernel", "6.12.95"]);
+    assert!(
+        n == 2 && least < most && warnings.contains("either idle loop"),
+        "{least} {most}"
+    );
+    for (loops, us) in [("classic", most), ("retain", least)] {
+        let set = format!("idle_loop={loops}");
+        let (n, min, max, warnings) = of(&["--kernel", "6.12", "--set", &set]);
+        assert_eq!((n, min, max), (1, us, us), "{loops}");
+        assert!(!warnings.contains("either"), "{warnings}");
+    }
+    // It is decided before 6.12, where nothing names a version, and where there is a driver.
+    for one in [
+        &["--kernel", "6.11"][..],
+        &[],
+        &["--kernel", "6.12", "--set", "idle_table=alder-lake"],
+    ] {
+        assert_eq!(of(one).0, 1, "{one:?}");
+    }
+}
+
+#[test]
 fn ctrl_c_prints_what_is_finished() {
     let mut child = quiescent()
         .args([
@@ -275,6 +318,8 @@ fn ctrl_c_prints_what_is_finished() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let report = Report::from_json(&said).unwrap();
     assert_eq!(report.options["stopped"], true);
+    let after = report.options["stopped_after"].as_str().unwrap();
+    assert!(after.ends_with(" of 10000 runs"), "{after}");
 }
 
 /// A traced kernel, and the model's replay of it.

@@ -101,6 +101,9 @@ fn without_an_analysis_the_first_line_is_what_rcu_costs() {
         !said.contains("Idle by CPU") && said.contains("note: no such CPU"),
         "{said}"
     );
+    let said = text(&run(&["trace", &file, "wakeups", "--thread", "nosuch"]).stdout);
+    let there = "note: no thread of this name or id in this trace; there are <idle>, ";
+    assert!(said.contains(there) && said.contains("rcuog/0"), "{said}");
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn a_replay_takes_what_the_trace_tells_and_says_so() {
     let said = unfolded(&output.stdout);
     for words in [
         "jiffies_till_first_fqs=32 (trace)",
-        "rcu_nocbs=0-3 (trace)",
+        "rcu_nocbs=all (trace)",
         "smp=serial (trace)",
         "idle_loop=classic (trace)",
     ] {
@@ -286,7 +286,13 @@ fn a_replay_has_the_waits_of_the_trace() {
     let output = run(&["sim", "replay", "--set", trace, "--json"]);
     let report = report(&output);
     let of = |subject, metric| report.find(subject, "replay", metric).expect(metric).median;
-    // As far as the model fits this trace: a call takes one wait or two.
-    let ratio = of("model", "synchronize_ms_mean") / of("recorded", "synchronize_ms_mean");
-    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    // Two settings change in it, and the model changes with them.
+    for metric in [
+        "synchronize_ms_mean",
+        "grace_periods_per_s",
+        "idle_ticks_per_s",
+    ] {
+        let ratio = of("model", metric) / of("recorded", metric);
+        assert!((0.95..1.05).contains(&ratio), "{metric}: {ratio}");
+    }
 }

@@ -20,7 +20,7 @@ use crate::state::files::Root;
 use quiescent_report::Error;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// KiB of the buffer of each CPU.
 const BUFFER_KB: u64 = 8192;
@@ -177,6 +177,15 @@ impl Activity {
     /// Events that were lost so far: counts are too low by these.
     pub fn lost(&self) -> u64 {
         self.instance.as_ref().map_or(0, Instance::lost)
+    }
+}
+
+impl Activity {
+    /// Ends it, as dropping it does. The folder of its buffer, if the kernel would not remove it: another
+    /// process has a file of it open.
+    pub fn end(self) -> Option<PathBuf> {
+        drop(self.pipe);
+        self.instance.and_then(Instance::remove)
     }
 }
 

@@ -166,6 +166,8 @@ described! {
         pub stepwise: bool = false,
         /// Idle states, and what they cost.
         pub idle: crate::idling::Setup = crate::idling::Setup::defaults(),
+        /// Settings that change while a trace is replayed: when, in nanoseconds, the key, and the value.
+        pub later: Vec<(u64, &'static str, String)> = Vec::new(),
         /// Of everything that is chosen by chance.
         pub seed: u64 = 1,
     }

@@ -162,6 +162,17 @@ impl Machine {
         }
     }
 
+    /// From now on it has these, of what a running kernel lets be changed: who wakes those that wait for a
+    /// grace period, when the grace-period thread's CPU reports, and the waits before scans.
+    pub fn change(&mut self, options: Options) {
+        let config = options.config();
+        self.rcu.global.set_early_qs(config.early_qs);
+        self.rcu
+            .global
+            .set_fqs_waits(config.first_fqs, config.next_fqs);
+        self.options = options;
+    }
+
     /// Only what happens from `from` until `until` counts.
     pub fn window(&mut self, from: u64, until: u64) {
         (self.stats.from, self.stats.until) = (from, until);

@@ -3,7 +3,7 @@
 //! Names are the kernel's parameters without the module's prefix. One table says how each is read and
 //! written, so that what a report prints can be given back. [`apply`] takes all assignments at once and
 //! carries them out in the order of the table, so it does not matter in which order they are given; of two
-//! for one key the later one counts.
+//! for one key the later one counts. What is assigned holds from the beginning to the end.
 //!
 //! ```
 //! use quiescent_sim::{Options, settings};
@@ -44,6 +44,7 @@ pub fn apply(options: &mut Options, sets: &[(&str, &str)]) -> Result<(), Error> 
             continue;
         };
         setting.set(options, value)?;
+        options.later.retain(|it| it.1 != setting.key);
     }
     checks::check(options)
 }

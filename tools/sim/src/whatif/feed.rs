@@ -17,6 +17,7 @@
 //! ago.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use quiescent_kernel::CpuId;
@@ -26,6 +27,7 @@ use super::doings::{Awaited, DRIVER, Doings, Driven, Life, Run, Step, again, per
 use crate::input::op::{Op, Work};
 use crate::input::options::Options;
 use crate::kernel::machine::Machine;
+use crate::load::settings;
 
 /// Longer work of a thread is taken as user space, where it can be interrupted, in nanoseconds. A trace does
 /// not tell; see [`Feed::in_kernel`].
@@ -182,6 +184,8 @@ pub struct FedMachine {
     input: u64,
     /// What is measured of that: from when until when.
     measured: (u64, u64),
+    /// Settings that change: when in the trace, the key, and the value.
+    later: VecDeque<(u64, &'static str, String)>,
 }
 
 impl FedMachine {
@@ -197,6 +201,25 @@ impl FedMachine {
         };
         let end = (until - recorded).saturating_add(now);
         end.clamp(from, from + LONGEST * (until - from))
+    }
+
+    /// Lets time pass until then. Settings change as late as those are that decide about the end.
+    pub fn run(&mut self, until: u64) {
+        while let Some((at, key, value)) = self.later.front() {
+            let late = self.end() as i64 - self.measured.1 as i64;
+            let at = at.saturating_add_signed(late);
+            if at > until {
+                break;
+            }
+            let mut options = self.machine.options.clone();
+            let changed = settings::apply(&mut options, &[(key, value)]);
+            self.later.pop_front();
+            self.machine.run(at.max(self.machine.now()));
+            if changed.is_ok() {
+                self.machine.change(options);
+            }
+        }
+        self.machine.run(until);
     }
 
     /// How much of a run to this end has no input, in nanoseconds.
@@ -261,6 +284,7 @@ pub(super) fn uninterrupted(recorded: &Recorded, doings: &Doings, feed: Feed) ->
 /// A machine that has all of it before it.
 pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Feed) -> FedMachine {
     let Feed { times, fed, .. } = feed;
+    let later = repeated_changes(&options, recorded, fed);
     let mut machine = Machine::new(options);
     place(&mut machine, recorded, Some(&doings.driver), fed);
     let calls = recorded.arrivals.iter().map(|it| {
@@ -291,7 +315,32 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Fee
         scripts,
         input: doings.end,
         measured,
+        later,
     }
+}
+
+/// The changes of a machine's settings, in each repetition of the window again, from its first settings on.
+fn repeated_changes(
+    options: &Options,
+    recorded: &Recorded,
+    times: u64,
+) -> VecDeque<(u64, &'static str, String)> {
+    let (start, period) = (recorded.window.start_ns, period(recorded));
+    let mut first = options.clone();
+    for (_, key, value) in options.later.iter().filter(|it| it.0 < start) {
+        // They were settings of this machine.
+        let _ = settings::apply(&mut first, &[(key, value)]);
+    }
+    let first = settings::listed(&first).into_iter();
+    let first = first.filter(|it| options.later.iter().any(|later| later.1 == it.0));
+    let first: Vec<_> = first.map(|it| (start, it.0, it.1)).collect();
+    let mut all: VecDeque<_> = options.later.iter().cloned().collect();
+    for n in 1..times {
+        let again = first.iter().chain(&options.later);
+        let again = again.filter(|it| (start..start + period).contains(&it.0));
+        all.extend(again.map(|(at, key, value)| (at + n * period, *key, value.clone())));
+    }
+    all
 }
 
 /// The time at which a machine has replayed it, in nanoseconds.

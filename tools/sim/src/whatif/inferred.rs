@@ -22,10 +22,15 @@
 //! are within [`AT_ONCE`], or soft interrupts alternate [`MANY`] times, and `serial` where less than a
 //! twentieth are and soft interrupts do not alternate; between, and with fewer pairs, it is unknown.
 //!
+//! **Changes.** A setting is taken to change within the trace where [`MANY`] times in a row one value is
+//! seen, and as often another one: `early_qs`, the two waits and `rcu_normal_wake_from_gp`, which a running
+//! kernel lets be changed. It changes shortly before the first grace period or wait with the new value.
+//!
 //! **Not inferred**: everything else that [`settings`](crate::settings) has.
 
 mod early;
 mod retained;
+mod stretches;
 
 use std::collections::BTreeMap;
 
@@ -36,6 +41,7 @@ use super::doings::{Awaited, Doings};
 use crate::input::options::{IdleLoop, Options, Smp};
 use early::Early;
 use retained::Retained;
+use stretches::Stretches;
 
 /// The least number of waits.
 pub const FEW: u64 = 5;
@@ -56,7 +62,7 @@ const ONE_INTERRUPT: u64 = 30_000;
 const FINE: u64 = 63;
 
 /// What the trace tells; none of what it does not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inferred {
     /// Ticks before the first scan.
     pub first_fqs: Option<u64>,
@@ -72,6 +78,8 @@ pub struct Inferred {
     pub idle_loop: Option<IdleLoop>,
     /// Who wakes those that wait for a grace period: the grace-period thread, or a callback.
     pub wake_from_gp: Option<bool>,
+    /// Those that change, see [`Options::later`].
+    pub later: Vec<(u64, &'static str, String)>,
 }
 
 impl Inferred {
@@ -99,6 +107,7 @@ impl Inferred {
             clock_early_ppm: self.clock_early_ppm.unwrap_or(base.clock_early_ppm),
             idle_loop: self.idle_loop.unwrap_or(base.idle_loop),
             wake_from_gp: self.wake_from_gp.unwrap_or(base.wake_from_gp),
+            later: self.later.clone(),
             ..base
         }
     }
@@ -161,9 +170,11 @@ pub struct FollowTimer {
     over: Vec<(u64, u64, bool)>,
     /// A timer that may be the thread's: its jiffy.
     timeout: Option<u64>,
-    started: Option<bool>,
+    started: Option<(u64, bool)>,
     grace_periods: u64,
     early: u64,
+    /// Whether it is early, by grace period.
+    earlies: Stretches<bool>,
     /// The trace has reports.
     reports: bool,
     overlaps: Overlaps,
@@ -182,7 +193,7 @@ impl FollowTimer {
             Event::Report { .. } => {
                 self.reports = true;
                 let own = role(record.task) == Role::GracePeriods;
-                self.started = self.started.map(|early| early || own);
+                self.started = self.started.map(|(at, early)| (at, early || own));
             }
             Event::Timer {
                 function: "process_timeout",
@@ -201,14 +212,15 @@ impl FollowTimer {
     fn edge(&mut self, record: &Record<'_>, what: &str) {
         match what {
             "start" => {
-                self.started = Some(false);
+                self.started = Some((record.time_ns, false));
                 self.waits_of_gp = 0;
             }
             "fqswait" => {
                 self.waits_of_gp += 1;
-                if let Some(early) = self.started.take() {
+                if let Some((at, early)) = self.started.take() {
                     self.grace_periods += 1;
                     self.early += u64::from(early);
+                    self.earlies.add(at, early);
                 }
                 self.timeout = None;
                 self.wait = Some(Wait {
@@ -230,22 +242,33 @@ impl FollowTimer {
             FEW.. => Some(false),
         };
         let tells = self.reports && self.grace_periods >= FEW;
-        let early = tells.then(|| match self.early * 2 > self.grace_periods {
-            true => EarlyQs::Init,
-            false => EarlyQs::Off,
-        });
-        let of = |first: bool| {
+        let mut later = Vec::new();
+        let word = |early| if early { "init" } else { "off" }.to_owned();
+        let early = first(&mut later, "early_qs", self.earlies.changes(word));
+        let early = early.unwrap_or(self.early * 2 > self.grace_periods);
+        let mut of = |is_first: bool, key| {
             let jiffy = 1_000_000_000 / u64::from(recorded.hz.max(1));
             let zero = recorded.jiffies_at_zero?;
-            let all = self.over.iter().filter(|it| it.2 == first);
-            let waits = all
-                .filter_map(|&(since, jiffies, _)| jiffies.checked_sub(zero + since / jiffy + 1));
-            usual(waits)
+            let all = self.over.iter().filter(|it| it.2 == is_first);
+            let waits = all.filter_map(|&(since, jiffies, _)| {
+                let wait = jiffies.checked_sub(zero + since / jiffy + 1)?;
+                (wait < FINE).then_some((since, wait))
+            });
+            let mut stretches = Stretches::default();
+            waits.clone().for_each(|it| stretches.add(it.0, it.1));
+            let changes = stretches.changes(|it| it.to_string());
+            first(&mut later, key, changes).or_else(|| usual(waits.map(|it| it.1)))
         };
+        let first_fqs = of(true, "jiffies_till_first_fqs");
+        let next_fqs = of(false, "jiffies_till_next_fqs");
+        let wakes = wakes(recorded, doings).changes(|it| u8::from(it).to_string());
+        let wake_from_gp = first(&mut later, "rcu_normal_wake_from_gp", wakes).or(wake_from_gp);
+        later.sort_unstable();
         Inferred {
-            first_fqs: of(true),
-            next_fqs: of(false),
-            early_qs: early,
+            first_fqs,
+            next_fqs,
+            early_qs: tells.then_some(if early { EarlyQs::Init } else { EarlyQs::Off }),
+            later,
             clock_early_ppm: match self.overlaps.smp() {
                 Some(Smp::Serial) => self.clocks.finish(recorded.hz),
                 _ => None,
@@ -257,6 +280,20 @@ impl FollowTimer {
     }
 }
 
+/// Those that change, see [`Options::later`].
+type Later = Vec<(u64, &'static str, String)>;
+
+/// The first value of a setting that changes; the changes are noted.
+fn first<T>(
+    later: &mut Later,
+    key: &'static str,
+    changes: Option<(T, Vec<(u64, String)>)>,
+) -> Option<T> {
+    let (first, then) = changes?;
+    later.extend(then.into_iter().map(|(at, value)| (at, key, value)));
+    Some(first)
+}
+
 /// What is seen most often, if often enough.
 fn usual(waits: impl Iterator<Item = u64>) -> Option<u64> {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
@@ -264,5 +301,21 @@ fn usual(waits: impl Iterator<Item = u64>) -> Option<u64> {
         *counts.entry(wait).or_default() += 1;
     }
     let (&wait, &count) = counts.iter().max_by_key(|it| *it.1)?;
-    (count >= FEW && wait < FINE).then_some(wait)
+    (count >= FEW).then_some(wait)
+}
+
+/// Whether the grace-period thread wakes who waits, by wait: there is no callback of one meanwhile.
+fn wakes(recorded: &Recorded, doings: &Doings) -> Stretches<bool> {
+    let callbacks = recorded.arrivals.iter();
+    let callbacks = callbacks.filter(|it| &*it.func == "wakeme_after_rcu");
+    let callbacks: Vec<u64> = callbacks.map(|it| it.time_ns).collect();
+    let mut stretches = Stretches::default();
+    for wait in &doings.waits {
+        let next = callbacks.partition_point(|it| *it < wait.from);
+        let has_one = callbacks.get(next).is_some_and(|it| *it <= wait.until);
+        if wait.what == Awaited::GracePeriod {
+            stretches.add(wait.from, !has_one);
+        }
+    }
+    stretches
 }

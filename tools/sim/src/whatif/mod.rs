@@ -276,7 +276,7 @@ impl Trace {
             }
             fed.machine.window(start, end);
             now = (now + SLICE).min(end);
-            fed.machine.run(now);
+            fed.run(now);
         }
         let mut stats = fed.machine.stats();
         stats.uncovered = fed.uncovered(now);

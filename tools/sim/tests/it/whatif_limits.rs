@@ -383,9 +383,14 @@ fn calls(pause: u64, sets: &[(&str, &str)]) -> Trace {
 }
 
 fn called(pause: u64, sets: &[(&str, &str)]) -> String {
+    called_and_changed(pause, sets, &[])
+}
+
+/// The same, and from [`HALF`] on these are in force.
+fn called_and_changed(pause: u64, sets: &[(&str, &str)], then: &[(&str, &str)]) -> String {
     let mut options = Options::kernel_6_12(4, 1000);
     settings::apply(&mut options, sets).unwrap();
-    let mut machine = Machine::new(options);
+    let mut machine = Machine::new(options.clone());
     machine.keep_trace();
     machine.spawn("caller", 1, 0, Caller::new(10_000, pause));
     let func = machine.func("file_free");
@@ -394,8 +399,45 @@ fn called(pause: u64, sets: &[(&str, &str)]) -> String {
         calls: vec![(func, false, true)],
     });
     machine.spawn("churn", 2, 0, Churn::new(arrivals.collect()));
+    machine.run(HALF);
+    settings::apply(&mut options, then).unwrap();
+    machine.change(options);
     machine.run(UNTIL);
     written(&machine, 0)
+}
+
+/// In the middle of the window, in nanoseconds.
+const HALF: u64 = 1_300 * MS;
+
+#[test]
+fn settings_that_change_in_a_trace_change_in_its_replay() {
+    for (key, first, second) in [
+        ("jiffies_till_first_fqs", "2", "9"),
+        ("jiffies_till_next_fqs", "2", "9"),
+        ("rcu_normal_wake_from_gp", "0", "1"),
+        ("early_qs", "init", "off"),
+    ] {
+        let text = called_and_changed(3 * MS, &[(key, first)], &[(key, second)]);
+        let trace = read(&text, FROM, UNTIL);
+        let later = &trace.options().later;
+        assert_eq!(later.len(), 1, "{later:?}");
+        let (at, changed, value) = &later[0];
+        assert_eq!((*changed, value.as_str()), (key, second));
+        assert!(HALF - MS < *at && *at < HALF + 40 * MS, "{key}: {at}");
+        let stats = trace.run(&trace.options(), 1, || false).unwrap();
+        let lines = whatif::lines(&trace, &stats, &stats);
+        for metric in ["synchronize_per_s", "synchronize_ms_mean"] {
+            let line = of(&lines, metric);
+            assert!(line.off().unwrap() < 0.03, "{key}: {line:?}");
+        }
+        // One value from the beginning to the end is another machine.
+        assert_ne!(asked(&trace, &format!("{key}={first}")).differences(), []);
+        // With the window again and again, the change is there again and again.
+        let again = trace.run(&trace.options(), 3, || false).unwrap();
+        let mean = |it| of(&whatif::lines(&trace, it, it), "synchronize_ms_mean").modelled;
+        let (once, again) = (mean(&stats), mean(&again));
+        assert!((again / once - 1.0).abs() < 0.05, "{key}: {again} {once}");
+    }
 }
 
 #[test]
@@ -544,7 +586,8 @@ fn offloading_is_read_off_batches_and_no_report_tells_nothing() {
     let whole = read(&text, FROM, UNTIL);
     assert_eq!(whole.inferred.early_qs, Some(EarlyQs::Off));
     let trace = read(&by_probes(&text), FROM, UNTIL);
-    assert_eq!(trace.options().nocbs, [1], "CPU 1 queues");
+    // CPU 1 queues, and none invokes by itself.
+    assert_eq!(trace.options().nocbs, [0, 1, 2, 3]);
     assert_eq!(trace.inferred.early_qs, None);
     let fit = trace.fitted(&trace.options(), &["smp", "idle_loop"], || false);
     let fit = fit.unwrap();
@@ -557,7 +600,7 @@ fn offloading_is_read_off_batches_and_no_report_tells_nothing() {
     let fit = trace.fitted(&trace.options(), &["smp", "idle_loop"], || false);
     assert_eq!(fit.unwrap().options.early_qs, EarlyQs::Init);
     // No number of a CPU, or none that a CPU can have.
-    for name in ["rcuop/x", "rcuop/70000", "rcuop/9"] {
+    for name in ["rcuop/x", "rcuop/70000"] {
         let text = by_probes(&text).replace("rcuop/1", name);
         assert_eq!(read(&text, FROM, UNTIL).options().nocbs, [0; 0], "{name}");
     }
@@ -584,11 +627,11 @@ fn laziness_is_read_off_callbacks_that_wait_while_no_grace_period_does() {
         let trace = read(&by_probes(&written(&machine, 0)), 0, UNTIL);
         (trace.options().nocbs, trace.options().lazy)
     };
-    assert_eq!(lazy(true, false), (vec![1], true));
-    assert_eq!(lazy(false, false), (vec![1], false));
+    assert_eq!(lazy(true, false), (vec![0, 1, 2, 3], true));
+    assert_eq!(lazy(false, false), (vec![0, 1, 2, 3], false));
     assert_eq!(
         lazy(false, true),
-        (vec![1], false),
+        (vec![0, 1, 2, 3], false),
         "a reader holds them up"
     );
 }

@@ -64,6 +64,11 @@ impl Kernel {
         &self.activity.why
     }
 
+    /// Ends it. The folder of its buffer, if that is left ([`Activity::end`]).
+    pub fn end(self) -> Option<PathBuf> {
+        self.activity.end()
+    }
+
     /// RCU's threads.
     fn threads(&self) -> Vec<Thread> {
         let tasks = self.root.tasks().into_iter();

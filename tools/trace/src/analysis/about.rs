@@ -4,11 +4,12 @@
 //! disagree are not aligned, and a trace without an event has no figures that need it.
 
 use super::own::{Own, Parts};
-use super::{Filter, Kind};
+use super::{Filter, Kind, THREADS_MOST};
 use crate::event;
 use crate::measure::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -97,8 +98,12 @@ impl Present {
         }
     }
 
-    /// What an analysis needs that is not in the trace.
-    pub(super) fn lacks(&self, kind: Kind, filter: &Filter, met: bool) -> Option<String> {
+    /// What was selected and is not in the trace: CPUs, or a thread, of which it has these others.
+    pub(super) fn lacks_selected(
+        &self,
+        filter: &Filter,
+        others: Option<&BTreeSet<String>>,
+    ) -> Option<String> {
         let writers = &self.parts.writers;
         if let Some(wanted) = &filter.cpus
             && !wanted
@@ -109,9 +114,20 @@ impl Present {
             let there = cpus(&there);
             return Some(format!("no such CPU in this trace; {there} wrote events"));
         }
-        if !met {
-            return Some("no thread of this name or id in this trace".to_owned());
-        }
+        let others = others?;
+        let some = others.iter().map(String::as_str).take(THREADS_MOST);
+        let some = some.collect::<Vec<_>>().join(", ");
+        let more = if others.len() > THREADS_MOST {
+            ", …"
+        } else {
+            ""
+        };
+        let none = "no thread of this name or id in this trace; there are";
+        Some(format!("{none} {some}{more}"))
+    }
+
+    /// What an analysis needs that is not in the trace.
+    pub(super) fn lacks(&self, kind: Kind) -> Option<String> {
         let (there, event) = match kind {
             Kind::Summary | Kind::Wakeups => (self.wakeup || self.waking, "sched_wakeup"),
             Kind::Idle => (
@@ -135,9 +151,8 @@ impl Present {
 
     /// Which analyses show something of this trace.
     pub(super) fn applies(&self) -> String {
-        let none = Filter::default();
         let kinds = Kind::ALL.into_iter().skip(1);
-        let kinds = kinds.filter(|kind| self.lacks(*kind, &none, true).is_none());
+        let kinds = kinds.filter(|kind| self.lacks(*kind).is_none());
         let names: Vec<_> = kinds.map(Kind::name).chain(["timeline"]).collect();
         format!(
             "analyses of this trace, each by its name: {}",

@@ -208,7 +208,7 @@ impl Callbacks {
 
     /// Lazy, if laziness is on at all.
     fn is_lazy(&self, queued: &Pending<Source>) -> bool {
-        self.follow.ways.offloaded.contains(queued.of.cpu) && queued.how != Queued::Main
+        self.follow.offloading.is(queued.of.cpu) && queued.how != Queued::Main
     }
 
     fn tables(&self, findings: &mut Findings) {

@@ -27,12 +27,19 @@ use super::own::{Own, Tally};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::event::Move;
-use crate::{CpuSet, Error, Event, Window};
+use crate::record::offloading::Offloading;
+use crate::{Error, Event, Window};
 use std::collections::BTreeMap;
 
 mod table;
 
 pub(crate) use table::share;
+
+/// Why a tick was, and what is named.
+type Reason = (&'static str, u32);
+
+/// The most entries of [`Idle::owing`]; later ticks are decided by what is known at their time.
+const OWING_MOST: usize = 1 << 12;
 
 /// Idle states of all CPUs that have a row of their own: a kernel has ten a CPU at most.
 const STATES_MOST: usize = 1 << 15;
@@ -50,9 +57,12 @@ pub(crate) struct Idle {
     names: Names,
     /// Callbacks that wait: CPU, function.
     waiting: Waiting<u64, (u32, u32)>,
-    offloaded: CpuSet,
+    offloading: Offloading,
     /// By reason and what is named.
-    ticks: BTreeMap<(&'static str, u32), Tally>,
+    ticks: BTreeMap<Reason, Tally>,
+    /// Ticks of CPUs with callbacks: the reason if the CPU is not offloaded, and if it is, which the rest of
+    /// the trace may tell.
+    owing: BTreeMap<(u32, [Reason; 2]), u64>,
     /// Stops of the tick that were refused, by what needs it.
     refused: BTreeMap<u32, Tally>,
     stopped: Tally,
@@ -164,6 +174,7 @@ impl Part for Idle {
         self.room = Room::default();
         self.states_refused = 0;
         self.ticks.clear();
+        self.owing.clear();
         self.refused.clear();
         self.stopped = Tally::default();
         self.lost.reset();
@@ -176,6 +187,7 @@ impl Part for Idle {
         let past = || seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
         let after = !seen.inside && (self.entered || past());
         self.switches(seen, after);
+        self.offloading.see(record, event);
         match event.moves() {
             Some(Move::Queued { head, function }) => self.queued(record.cpu, head, function),
             Some(Move::Invoked { head, .. }) => {
@@ -209,7 +221,6 @@ impl Part for Idle {
                     tick.softirq = true;
                 }
             }
-            Event::NocbWake { cpu, .. } => self.offloaded.insert(cpu),
             Event::TickStop {
                 stopped,
                 dependency,
@@ -234,6 +245,10 @@ impl Part for Idle {
     fn finish(mut self: Box<Self>, findings: &mut Findings, own: &Own) -> Result<(), Error> {
         let open: Vec<u32> = self.cpus.iter().map(|(cpu, _)| cpu).collect();
         open.into_iter().for_each(|cpu| self.settle(cpu));
+        for ((cpu, reasons), n) in std::mem::take(&mut self.owing) {
+            let reason = reasons[usize::from(self.offloading.is(cpu))];
+            self.ticks.entry(reason).or_default().add_n(cpu, n);
+        }
         let shown = self.cpus_table(findings, own);
         self.states_table(findings, own, &shown);
         self.ticks_table(findings, own);
@@ -308,12 +323,11 @@ impl Idle {
     fn tick(&mut self, seen: &Seen<'_>) {
         let at = seen.record.cpu;
         self.settle(at);
-        let offloaded = self.offloaded.contains(at);
         let cpu = self.cpus.row(at);
         if seen.record.pid == 0 {
             let inside = seen.inside && seen.filter.cpu(at);
             cpu.ticks += u64::from(inside);
-            let callbacks = (cpu.callbacks > 0 && !offloaded).then_some(cpu.oldest);
+            let callbacks = (cpu.callbacks > 0).then_some(cpu.oldest);
             cpu.tick = Some(Tick {
                 inside,
                 callbacks,
@@ -338,10 +352,6 @@ impl Idle {
         let none = self.names.number("");
         let reason = match tick {
             Tick {
-                callbacks: Some(function),
-                ..
-            } => ("callbacks", function),
-            Tick {
                 timer: Some(function),
                 ..
             } => ("timer", function),
@@ -349,7 +359,15 @@ impl Idle {
             Tick { busy: true, .. } => ("after a task", none),
             _ => ("nothing seen", none),
         };
-        self.ticks.entry(reason).or_default().add(cpu);
+        let callbacks = tick.callbacks.map(|function| ("callbacks", function));
+        match callbacks.filter(|_| self.owing.len() < OWING_MOST) {
+            Some(callbacks) => *self.owing.entry((cpu, [callbacks, reason])).or_default() += 1,
+            None => {
+                let owes = callbacks.filter(|_| !self.offloading.is(cpu));
+                let reason = owes.unwrap_or(reason);
+                self.ticks.entry(reason).or_default().add(cpu);
+            }
+        }
     }
 
     fn queued(&mut self, at: u32, head: u64, function: &str) {

@@ -50,6 +50,7 @@ use crate::measure::window::{Follow, Place, is_few};
 use crate::{Error, Event, Record, Summary, Window};
 use about::Present;
 use own::Own;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Which analysis.
@@ -118,6 +119,8 @@ pub struct Analysis {
     filter: Filter,
     /// A selected thread was met.
     met: bool,
+    /// Until then, some that were.
+    threads: BTreeSet<String>,
     window: Follow,
     part: Box<dyn Part>,
     present: Present,
@@ -187,6 +190,7 @@ impl Analysis {
         Analysis {
             kind: None,
             met: filter.threads.is_empty(),
+            threads: BTreeSet::new(),
             filter,
             window: Follow::new(given),
             part,
@@ -205,6 +209,9 @@ impl Analysis {
         self.present.note(record, &event);
         if !self.met {
             self.met = names(&self.filter, record, &event);
+            if self.threads.len() <= THREADS_MOST && !self.threads.contains(record.task) {
+                self.threads.insert(record.task.to_owned());
+            }
         }
         self.part.see(&Seen {
             record,
@@ -238,12 +245,15 @@ impl Analysis {
         };
         self.part.finish(&mut findings, &own)?;
         if let Some(kind) = kind {
+            let threads = (!self.met).then_some(&self.threads);
+            let mut lacks = self.present.lacks_selected(&self.filter, threads);
             if findings.tables.iter().all(Table::is_empty) {
-                let lacks = self.present.lacks(kind, &self.filter, self.met);
                 let none = || "nothing of this kind in the counted part".to_owned();
-                let why = lacks.or_else(|| findings.notes.is_empty().then(none));
-                findings.notes.extend(why);
+                let is_said = !findings.notes.is_empty();
+                lacks = lacks.or_else(|| self.present.lacks(kind));
+                lacks = lacks.or_else(|| (!is_said).then(none));
             }
+            findings.notes.extend(lacks);
             if kind == Kind::Summary {
                 findings.notes.push(self.present.applies());
             }
@@ -254,6 +264,9 @@ impl Analysis {
         Ok(findings)
     }
 }
+
+/// Threads that are named where the selected one is not in the trace.
+const THREADS_MOST: usize = 16;
 
 /// Whether a thread that is selected by name or id is in this record.
 #[inline(never)]

@@ -11,7 +11,7 @@
 //! **Bounds.** Laziness delays grace periods that no task waits for: at most all wake-ups of the threads that
 //! run grace periods and invoke callbacks are saved. Offloading moves RCU's work from interrupts of the CPU
 //! that queued to threads: at most all interrupts that ended an idle period and woke no thread are saved, of
-//! CPUs that are not offloaded yet (an offloaded one has a thread `rcuop/N`, which wakes up).
+//! CPUs that are not offloaded yet.
 
 use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
 use super::findings::{Figure, Findings, Table, count};
@@ -19,7 +19,8 @@ use super::own::{Own, Tally};
 use super::{Part, Seen, per_second};
 use crate::base::map::Map;
 use crate::base::names::key;
-use crate::{CpuSet, Error, Event, Role, role};
+use crate::record::offloading::Offloading;
+use crate::{Error, Event, Role, role};
 
 /// The analysis.
 #[derive(Debug, Default)]
@@ -34,7 +35,7 @@ pub(crate) struct Summary {
     halted: u64,
     /// Wake-ups that ended an idle period, of any CPU: the number tells whether there was one in between.
     ends: u64,
-    offloaded: CpuSet,
+    offloading: Offloading,
     /// There are such events.
     wakeup: bool,
     switch: bool,
@@ -86,6 +87,7 @@ impl Part for Summary {
 
     fn see(&mut self, seen: &Seen<'_>) {
         let record = seen.record;
+        self.offloading.see(record, seen.event);
         match *seen.event {
             Event::IdleEntry { cpu, .. } => self.enters(seen, cpu),
             Event::IdleExit { cpu } => {
@@ -236,11 +238,6 @@ impl Summary {
     /// Where a thread that is to run there counts, if it does.
     fn kind(&mut self, seen: &Seen<'_>, cpu: u32, task: &str, pid: u32) -> Option<&mut Wakes> {
         let role = role(task);
-        if role == Role::OffloadInvoker
-            && let Some(number) = task.split_once('/').and_then(|it| it.1.parse::<u16>().ok())
-        {
-            self.offloaded.insert(number.into());
-        }
         if !seen.inside || !seen.filter.cpu(cpu) || !seen.filter.thread(task, pid) {
             return None;
         }
@@ -278,7 +275,7 @@ impl Summary {
         let (mut cpus, mut offloaded) = (0, 0);
         for (number, cpu) in self.cpus.iter().filter(|it| it.1.state != State::Unknown) {
             cpus += 1;
-            if self.offloaded.contains(number) {
+            if self.offloading.is(number) {
                 offloaded += 1;
                 continue;
             }

@@ -30,8 +30,8 @@
 //! goes to a bypass list: [`Recorded::unseen`](crate::Recorded::unseen) counts what was invoked without
 //! having been seen queued.
 
+use crate::Record;
 use crate::base::map::Map;
-use crate::{CpuSet, Record};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,8 +106,6 @@ pub(crate) struct Ways<K> {
     open: Map<u32, Open<K>>,
     /// By CPU, the task that opens its main list.
     first_q: BTreeMap<u32, u32>,
-    /// CPUs with such an event.
-    pub(crate) offloaded: CpuSet,
     /// Laziness is on.
     pub(crate) lazy: bool,
 }
@@ -126,7 +124,6 @@ impl<K> Default for Ways<K> {
         Ways {
             open: Map::default(),
             first_q: BTreeMap::new(),
-            offloaded: CpuSet::default(),
             lazy: false,
         }
     }
@@ -150,7 +147,6 @@ impl<K: Copy> Ways<K> {
         cpu: u32,
         what: &str,
     ) -> Option<(K, bool)> {
-        self.offloaded.insert(cpu);
         self.lazy |= tells_laziness(what);
         if cpu != record.cpu {
             return None;

@@ -4,6 +4,7 @@
 //! from `rcu_kvfree_callback` to `rcu_invoke_kvfree_callback`. Blocks that are freed in bulk have no head.
 
 use super::arrival::{Queued, Ways, after};
+use super::offloading::Offloading;
 use crate::base::waiting::Waiting;
 use crate::event::Move;
 use crate::{Event, Record};
@@ -24,6 +25,7 @@ pub(crate) struct Pending<T> {
 pub(crate) struct Follow<T> {
     pub(crate) waiting: Waiting<u64, Pending<T>>,
     pub(crate) ways: Ways<u64>,
+    pub(crate) offloading: Offloading,
     /// Queued while they waited already: their invocation is missing.
     pub(crate) again: u64,
 }
@@ -54,6 +56,7 @@ impl<T: Copy> Follow<T> {
         inside: bool,
         of: impl FnOnce(&'a str) -> T,
     ) -> Option<Was<'a, T>> {
+        self.offloading.see(record, event);
         let was = match (event.moves(), *event) {
             (Some(Move::Queued { head, function }), _) => {
                 let queued = Pending {

@@ -3,6 +3,7 @@
 pub(crate) mod arrival;
 pub(crate) mod callbacks;
 pub(crate) mod clock;
+pub(crate) mod offloading;
 mod placement;
 mod recorded;
 pub(crate) mod waits;

@@ -13,8 +13,8 @@ use crate::record::callbacks::{self, Was};
 use crate::record::clock::Clock;
 use crate::record::placement::{self, Placements};
 use crate::{
-    CpuSet, Distribution, Error, Event, Faults, Figures, GracePeriod, Reader, Record, Role,
-    Summary, Window, role,
+    CpuSet, Distribution, Error, Event, Faults, Figures, GracePeriod, Reader, Record, Summary,
+    Window,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,25 +143,13 @@ impl Recorder {
             }
             _ => {}
         }
-        self.offloads(record, &event);
         Some(event)
     }
 
-    /// A CPU whose callbacks a thread invokes is offloaded, where no event of offloading says so.
-    fn offloads(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        if matches!(event, Event::BatchStart { .. }) && role(record.task) == Role::OffloadInvoker {
-            let cpu = record.task.rsplit('/').next();
-            if let Some(Ok(cpu)) = cpu.map(str::parse::<u16>) {
-                self.callbacks.ways.offloaded.insert(cpu.into());
-            }
-        }
-    }
-
     /// Is laziness on? Events say so, or how long callbacks of offloaded CPUs wait.
-    fn is_lazy(&self, figures: &Figures) -> bool {
+    fn is_lazy(&self, figures: &Figures, offloaded: &CpuSet) -> bool {
         let gps = figures.gps.iter().filter_map(GracePeriod::duration_ns);
         let short = gps.max().is_none_or(|it| it < LONG / 4);
-        let offloaded = &self.callbacks.ways.offloaded;
         let long = self.long.iter().filter(|it| offloaded.contains(*it.0));
         self.callbacks.ways.lazy || (short && long.map(|it| it.1).sum::<u64>() >= FEW)
     }
@@ -202,12 +190,13 @@ impl Recorder {
             lines: summary.lines,
             remedy: "give the tick rate: `--hz N` (`grep CONFIG_HZ= /boot/config-$(uname -r)` says which)",
         })?;
+        let offloading = &self.callbacks.offloading;
+        let offloaded: CpuSet = (0..summary.cpus())
+            .filter(|it| offloading.is(*it))
+            .collect();
         for arrival in &mut self.arrivals {
             let silent = arrival.queued == Queued::Unknown;
-            if silent
-                && self.callbacks.ways.lazy
-                && self.callbacks.ways.offloaded.contains(arrival.cpu)
-            {
+            if silent && self.callbacks.ways.lazy && offloaded.contains(arrival.cpu) {
                 arrival.queued = Queued::Bypass;
             }
             if self.callbacks.ways.lazy && arrival.queued != Queued::Unknown {
@@ -216,7 +205,7 @@ impl Recorder {
         }
         let counted = std::mem::take(&mut self.counted);
         let figures = counted.finish(window, &self.delay);
-        let lazy = self.is_lazy(&figures);
+        let lazy = self.is_lazy(&figures, &offloaded);
         let recorded = Recorded {
             cpus: summary.cpus(),
             hz,
@@ -224,7 +213,7 @@ impl Recorder {
             window,
             arrivals: self.arrivals,
             placements: self.placement.finish(),
-            offloaded: self.callbacks.ways.offloaded,
+            offloaded,
             lazy,
             unseen: self.unseen,
             undecoded: self.window.undecoded,

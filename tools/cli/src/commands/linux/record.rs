@@ -95,11 +95,7 @@ fn text(options: &Record, outcome: &Outcome) -> String {
         );
     }
     if let Some(left) = &outcome.left {
-        text += &format!(
-            "warning: {} is in use by another process, and left with its probes: `quiescent doctor --clean` \
-             removes both when that has ended\n",
-            left.display()
-        );
+        text += &self::left(left);
     }
     if let Some(status) = outcome.status.filter(|it| !it.success()) {
         text += &format!("warning: the command ended with {status}\n");
@@ -108,6 +104,15 @@ fn text(options: &Record, outcome: &Outcome) -> String {
         text += &format!("next: quiescent trace {name} wakeups\n");
     }
     text
+}
+
+/// What is said of a buffer that the kernel would not remove.
+pub fn left(folder: &Path) -> String {
+    format!(
+        "warning: {} is in use by another process, and left with its probes: `quiescent doctor --clean` \
+         removes both when that has ended\n",
+        folder.display()
+    )
 }
 
 fn report(options: &Record, outcome: &Outcome, stopped: bool) -> Report {

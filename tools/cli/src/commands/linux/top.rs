@@ -59,7 +59,11 @@ fn kernel(options: &Top) -> Result<u8, Error> {
         takes_time: true,
         remedy: "--by rates needs /proc only",
     };
-    show(options, sort, &origin, &mut source)
+    let shown = show(options, sort, &origin, &mut source);
+    if let Some(left) = source.end() {
+        output::tell(super::record::left(&left));
+    }
+    shown
 }
 
 /// What is said of a source.

@@ -3,7 +3,7 @@
 //! Runs are compared in pairs: the same seed, so the same load. Of many variants one is recommended, by a
 //! rule that is printed with it, and each of the others is held against it.
 
-use super::Variant;
+use super::text::Names;
 use quiescent_report::text::folded;
 use quiescent_report::text::number::{short, spread};
 use quiescent_report::{Report, Row};
@@ -109,8 +109,8 @@ fn figure(row: &Row) -> String {
 }
 
 /// Which of two variants saves what, as one sentence; empty without a cost.
-pub fn sentence(report: &Report, variants: &[&Variant]) -> String {
-    let [first, second] = variants else {
+pub fn sentence(report: &Report, variants: &[Names]) -> String {
+    let [first, second] = *variants else {
         return String::new();
     };
     let saved = format!(
@@ -120,7 +120,7 @@ pub fn sentence(report: &Report, variants: &[&Variant]) -> String {
     let Some(cost) = first_of(report, &saved, &COSTS) else {
         return String::new();
     };
-    let of = |it: &Variant, metrics| first_of(report, &it.case, metrics).map_or("-".into(), figure);
+    let of = |it: Names, metrics| first_of(report, it.0, metrics).map_or("-".into(), figure);
     let metric = [cost.metric.as_str()];
     let said = match (cost.min > 0.0, cost.max < 0.0) {
         (true, _) => format!("saves {}", figure(cost)),
@@ -129,11 +129,11 @@ pub fn sentence(report: &Report, variants: &[&Variant]) -> String {
     };
     format!(
         "{} {said} of {} ({} beside {} with {}); mean latency {} beside {}.\n",
-        second.varies,
+        second.1,
         cost.metric,
         of(second, &metric),
         of(first, &metric),
-        first.varies,
+        first.1,
         of(second, &LATENCIES),
         of(first, &LATENCIES),
     )
@@ -161,21 +161,31 @@ fn share(all: &[Point], of: fn(&Point) -> f64) -> impl Fn(&Point) -> f64 {
 
 /// One of the variants, why it, and a line for each of the others beside it. It is the one that gives up
 /// least: neither the cheapest at any latency, nor the fastest at any cost.
-pub fn recommendation(report: &Report, variants: &[&Variant], width: usize) -> String {
-    let points = variants.iter().filter_map(|it| {
-        Some(Point {
-            name: &it.varies,
-            cost: first_of(report, &it.case, &COSTS)?,
-            latency: first_of(report, &it.case, &LATENCIES)?,
-        })
-    });
-    let points: Vec<Point> = points.collect();
+pub fn recommendation(report: &Report, variants: &[Names], width: usize) -> String {
+    let (mut points, mut others) = (Vec::new(), String::new());
+    for &(case, name) in variants {
+        let [cost, latency] = [&COSTS[..], &LATENCIES].map(|it| first_of(report, case, it));
+        let lacks = match (cost, latency) {
+            (Some(cost), Some(latency)) => {
+                points.push(Point {
+                    name,
+                    cost,
+                    latency,
+                });
+                continue;
+            }
+            (None, _) => COSTS.join(", "),
+            (_, None) => LATENCIES.join(", "),
+        };
+        let line = format!("  {name}: not compared, it has none of {lacks}");
+        others += &(folded(&line, width, 4) + "\n");
+    }
     let cost = share(&points, |it| it.cost.median);
     let latency = share(&points, |it| it.latency.median);
     let given = |it: &Point| -> Given { (cost(it), latency(it)) };
     let all = |it: &Point| given(it).0 + given(it).1;
     let Some(best) = points.iter().min_by(|a, b| all(a).total_cmp(&all(b))) else {
-        return "no recommendation: the workload has no latency, or no cost\n".into();
+        return "no recommendation: no variant has a latency and a cost\n".to_owned() + &others;
     };
     let (metrics, given) = ([&best.cost.metric, &best.latency.metric], given(best));
     let said = format!(
@@ -198,7 +208,7 @@ pub fn recommendation(report: &Report, variants: &[&Variant], width: usize) -> S
         );
         text += &(folded(&line, width, 4) + "\n");
     }
-    text
+    text + &others
 }
 
 /// How much more or less one is than the other.
@@ -216,12 +226,6 @@ mod tests {
 
     #[test]
     fn the_one_that_gives_up_least_is_recommended() {
-        let workload = quiescent_sim::Workload::named("sync").unwrap();
-        let variant = |name: &str| Variant {
-            case: name.into(),
-            varies: name.into(),
-            plan: workload.plan(&[]).unwrap(),
-        };
         let mut report = Report::new("sim", 1);
         let all = [
             ("fast", 4.0, 10.0),
@@ -233,8 +237,11 @@ mod tests {
             report.rows.extend(row("watts_at_most", watts));
             report.rows.extend(row("latency_us_mean", us));
         }
-        let variants = all.map(|it| variant(it.0));
-        let said = recommendation(&report, &variants.each_ref(), 200);
+        report
+            .rows
+            .extend(Row::single("model", "mute", "watts_at_most", "u", 1.0));
+        let variants = ["fast", "even", "cheap", "mute"].map(|it| (it, it));
+        let said = recommendation(&report, &variants, 200);
         let lines: Vec<&str> = said.lines().collect();
         assert!(
             lines[0].starts_with("Recommended: even, with watts_at_most 2.20 u"),
@@ -251,6 +258,10 @@ mod tests {
         assert_eq!(
             lines[2],
             "  cheap: watts_at_most 9.09 % less, latency_us_mean 8.33x as much"
+        );
+        assert_eq!(
+            lines[3],
+            "  mute: not compared, it has none of latency_us_mean, delay_ms_mean, delay_ms_p50"
         );
     }
 

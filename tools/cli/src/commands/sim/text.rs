@@ -130,18 +130,24 @@ fn changed(machine: &Options) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The report as text: the first screen, or everything.
-pub fn text(
+/// A variant's case, and the part of it in which variants differ.
+pub type Names<'a> = (&'a str, &'a str);
+
+/// The report as text: the first screen, or with a variant and the number of seeds everything.
+pub fn screen(
     report: &Report,
-    variants: &[&Variant],
-    seeds: u64,
-    full: bool,
+    variants: &[Names],
+    full: Option<(&Variant, u64)>,
     width: usize,
 ) -> String {
     let about = report.options["about"].as_str().unwrap_or_default();
     let workload = report.options["workload"].as_str().unwrap_or_default();
-    let mut text = lines(about, &format!("{workload}: "), width);
-    if let (true, Some(first)) = (full, variants.first()) {
+    let mut text = match report.options["recommend"] == true {
+        true => saved::recommendation(report, variants, width) + "\n",
+        false => String::new(),
+    };
+    text += &lines(about, &format!("{workload}: "), width);
+    if let Some((first, seeds)) = full {
         text += &assumptions(report, width);
         text += &settings(first, seeds, report.seed, width);
     }
@@ -157,34 +163,28 @@ pub fn text(
         text += &lines(said.trim_end(), "  ", width);
     }
     let saved = format!("{workload}{}", saved::SAVED);
-    let mut columns: Vec<Column> = variants
-        .iter()
-        .map(|it| (it.case.as_str(), it.varies.as_str()))
-        .collect();
+    let mut columns: Vec<Names> = variants.to_vec();
     if report.rows.iter().any(|it| it.case.starts_with(&saved)) {
         columns.push((&saved, "saved, %"));
     }
     let cases: Vec<&str> = columns.iter().map(|it| it.0).collect();
-    let shown = match full {
-        true => report.rows.iter().collect(),
-        false => first::rows(report, &cases),
+    let shown: Vec<&Row> = match full {
+        Some(_) => report.rows.iter().collect(),
+        None => first::rows(report, &cases),
     };
     let cpus = report.options.get("cpus").and_then(|it| it.as_u64());
     let are_few = |part: &(&str, &str)| part.1 != "cpu" || cpus <= Some(MOST_CPUS);
     for part in parts(report).into_iter().filter(are_few) {
         let mut table = table(&shown, &columns, part);
         if variants.len() > 2 {
-            table = table.turned(full); // each variant is a line
+            table = table.turned(full.is_some()); // each variant is a line
         }
         if !table.is_empty() {
             text += &format!("\n{}", table.within(width));
         }
     }
-    if report.options["stopped"] == true {
-        text += "\nstopped: some runs are missing\n";
-    }
     text += &("\n".to_owned() + &lines(LEAVES_OUT, "  ", width));
-    if !full {
+    if full.is_none() {
         let more = report.rows.len() - shown.len();
         let assumed = report.options["assumes"].as_array().map_or(0, Vec::len);
         text +=
@@ -266,9 +266,6 @@ pub const POWER: &str = ", power ";
 pub const KEPT_OUT: &str = ", kept out of ";
 const LEAST_PCT: f64 = 0.05;
 
-/// The case of a column's rows, and its head.
-type Column<'a> = (&'a str, &'a str);
-
 /// A line of a table: name, metric, unit.
 type Line<'a> = (&'a str, &'a str, &'a str);
 
@@ -292,7 +289,7 @@ fn lines_of<'a>(rows: &[&'a Row], cases: &[&str], part: &str) -> Vec<Line<'a>> {
 
 /// A table of the rows of a part: a line for each row of the report, a column for each variant. A figure that
 /// is that of all names stands in the head.
-fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
+fn table(rows: &[&Row], all: &[Names], (part, head): (&str, &str)) -> Table {
     let cases: Vec<&str> = all.iter().map(|it| it.0).collect();
     let lines = lines_of(rows, &cases, part);
     let first = lines.first().filter(|_| !part.is_empty());

@@ -65,6 +65,7 @@ pub fn table(
         }
     };
     let mut table = empty();
+    let mut machine = String::new();
     for remedy in REMEDIES {
         let request = Request {
             file: file.to_owned(),
@@ -82,6 +83,9 @@ pub fn table(
                 continue;
             }
         };
+        let known = answer.settings().into_iter();
+        let known = known.map(|(key, value, from)| format!("{key}={value} ({from})"));
+        machine = known.collect::<Vec<_>>().join(" ");
         for (metric, wait) in MEANS {
             let line = answer.lines.iter().find(|it| it.metric == metric);
             if let Some(line) = line.filter(|it| it.recorded.is_some()) {
@@ -102,7 +106,9 @@ pub fn table(
             && (model / recorded - 1.0).abs() > whatif::BAD_FIT
         {
             say(format!(
-                "{} waits take {model:.3} ms on the model, {recorded:.3} recorded: do not trust its changes",
+                "do not trust the changes of {} waits: on the model as recorded they take {model:.3} ms, \
+                 {recorded:.3} in the trace; it takes {machine} for the recorded machine, `whatif --as` \
+                 takes what was in force",
                 row.labels[1]
             ));
         }

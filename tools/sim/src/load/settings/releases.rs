@@ -25,7 +25,8 @@ const PLAIN: Release = Release(6, 12);
 const MOST_MINOR: u16 = 19;
 
 /// What `kernel` takes.
-pub(super) const ALLOWED: &str = "5.10 to 7.3, such as 6.6, or `none`; for a newer one give 7.3";
+pub(super) const ALLOWED: &str =
+    "5.10 to 7.3, such as 6.6 or 6.12.95, or `none`; for a newer one give 7.3";
 
 /// A setting whose default has changed with versions, or differs from this program's.
 #[derive(Debug, Deserialize)]
@@ -92,15 +93,25 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// All settings of the table, in the order of the first version that changed something.
 pub static HISTORY: LazyLock<&'static [History]> = LazyLock::new(|| &TABLE.setting);
 
-/// Sets what the version of this name decides; `none` decides nothing. None if the name is none.
+/// Sets what the version of this name decides; `none` decides nothing. None if the name is none. What follows
+/// the first two numbers of a kernel's release (`6.12.95-amd64`, `7.3-rc2`) decides nothing.
 pub(super) fn set(options: &mut Options, name: &str) -> Option<()> {
     if name == "none" {
         options.kernel = None;
         return Some(());
     }
+    let third = name.match_indices(['.', '-']).nth(1);
+    let (name, rest) = name.split_at(third.map_or(name.len(), |it| it.0));
+    let mut rest = rest.chars();
+    let is_number = match (rest.next(), rest.next()) {
+        (None, _) => true,
+        (Some('.'), Some(digit)) => digit.is_ascii_digit(),
+        (_, letter) => letter.is_some(),
+    };
     let release = Release::try_from(name.to_owned()).ok()?;
     let known = RELEASES[0]..=RELEASES[1];
-    if !known.contains(&release) || release.1 > MOST_MINOR || release.to_string() != name {
+    let is_known = known.contains(&release) && release.1 <= MOST_MINOR;
+    if !is_number || !is_known || release.to_string() != name {
         return None;
     }
     for it in HISTORY.iter() {
@@ -193,6 +204,14 @@ mod tests {
                 assert_eq!(said.contains("not in the model"), left_out, "{said}");
             }
         }
+        for (name, release) in [
+            ("6.12.95", "6.12"),
+            ("6.12.95-amd64", "6.12"),
+            ("7.0-rc3", "7.0"),
+        ] {
+            let options = machine("8", &[("kernel", name)]);
+            assert_eq!(get(&options), release, "{name}");
+        }
         let [first, last] = RELEASES;
         assert!(ALLOWED.starts_with(&format!("{first} to {last}, ")));
         let all = HISTORY.iter().flat_map(|it| &it.values).map(|it| it.since);
@@ -275,7 +294,9 @@ mod tests {
 
     #[test]
     fn an_unknown_version_is_refused_with_those_that_are_known() {
-        for name in ["5.9", "6", "6.12.1", "v6.12", "06.12", "6.20", "7.4", "8.0"] {
+        for name in [
+            "5.9.1", "6", "6.12.", "6.12.x", "6.12-", "v6.12", "06.12", "6.20", "7.4.2", "8.0",
+        ] {
             let mut options = Options::kernel_6_12(8, 1000);
             let error = apply(&mut options, &[("kernel", name)]).unwrap_err();
             assert!(error.to_string().contains(ALLOWED), "{error}");

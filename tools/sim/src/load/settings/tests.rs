@@ -133,6 +133,7 @@ fn no_field_is_forgotten() {
                 package_limit: _,
                 power: _,
             },
+        later: _,
         seed: _,
     } = base();
     let costs = SETTINGS.iter().filter(|it| it.key.starts_with("cost."));

@@ -1,6 +1,6 @@
 //! Idle CPUs: a segment is looked for from its end.
 
-use super::{Case, Table, What, cases, config, mean, most, ms, percentile};
+use super::{Case, Entry, TASKS, Table, What, cases, config, mean, most, ms, percentile};
 use proptest::prelude::*;
 use quiescent_trace::Kind;
 use std::collections::BTreeSet;
@@ -95,12 +95,30 @@ fn share(us: u64, (start, end): (u64, u64), cpus: usize) -> Option<f64> {
     (whole > 0).then(|| us as f64 * 100.0 / whole as f64)
 }
 
+/// By all that the trace has; CPU 1 alone has a thread that invokes.
+fn offloaded(case: &Case, at: u32) -> bool {
+    let is_thread = |task: usize| TASKS[task].0 == "rcuop/1";
+    let any = |of: &dyn Fn(&Entry) -> bool| case.entries.iter().any(of);
+    let batch = |it: &Entry| matches!(it.what, What::BatchStart { .. });
+    let by_thread = |cpu| {
+        any(&|it| it.what == What::Offload { cpu })
+            || cpu == 1 && any(&|it| batch(it) && is_thread(it.task))
+    };
+    let by_itself = |cpu| any(&|it| batch(it) && it.cpu == cpu && !is_thread(it.task));
+    let woken = at == 1
+        && any(&|it| match it.what {
+            What::Wakeup { task, .. } | What::Waking { task } => is_thread(task),
+            _ => false,
+        });
+    let as_others = || (0..4).any(by_thread) && !(0..4).any(by_itself);
+    by_thread(at) || !by_itself(at) && (woken || as_others())
+}
+
 /// A tick that hit the idle loop: what was it for?
 fn reason(case: &Case, tick: usize) -> String {
     let at = case.entries[tick].cpu;
     let here = |place: &usize| case.entries[*place].cpu == at;
-    let offloaded = (0..tick).any(|i| case.entries[i].what == What::Offload { cpu: at });
-    if let Some(oldest) = waiting(case, tick, at).filter(|_| !offloaded) {
+    if let Some(oldest) = waiting(case, tick, at).filter(|_| !offloaded(case, at)) {
         return format!("tick callbacks {oldest}");
     }
     let over = |place: &usize| match case.entries[*place].what {

@@ -5,13 +5,13 @@
 
 use crate::arguments::linux::torture::Torture;
 use crate::arguments::shard::Shard;
-use crate::commands::code;
 use crate::commands::merge::Part;
 use crate::commands::shard::{COUNTED, Note};
 use crate::commands::sim;
+use crate::commands::{code, stopped_after};
 use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{DONE, FINDING, columns};
+use crate::show::output::{self, DONE, FINDING, columns};
 use crate::show::paper::{Paper, quoted};
 use crate::show::progress::Bar;
 use quiescent_report::text::folded;
@@ -88,7 +88,13 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
         place.write(found.case.to_text().as_bytes())?;
     }
     let stopped = stop.load(Ordering::Relaxed);
-    let mut report = report((first, n, done), &failing, &all, stopped);
+    let mut report = report((first, n, done), &failing, &all);
+    let after = stopped_after(
+        &mut report,
+        stopped,
+        (done as usize, own as usize),
+        "machines",
+    );
     let code = match found {
         Some(_) => FINDING,
         None => code(&stop),
@@ -100,21 +106,16 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     }
     let kept = options.machines.keep.as_deref();
     show((options, paper), report, &all, found.as_ref(), kept)?;
+    output::tell(after.trim_start());
     Ok(code)
 }
 
 /// The report of machines from a seed on: so many were asked for, and so many are done.
-fn report(
-    (first, n, done): (u64, u64, u64),
-    failing: &[u64],
-    all: &Outcome,
-    stopped: bool,
-) -> Report {
+fn report((first, n, done): (u64, u64, u64), failing: &[u64], all: &Outcome) -> Report {
     let mut report = Report::new(COUNTED, first);
     report.option("seeds", n);
     report.option("machines", done);
     report.option("failing_seeds", failing);
-    report.option("stopped", stopped);
     fill(&mut report, all, done, failing.len());
     report
 }
@@ -143,7 +144,8 @@ pub fn merge(parts: Vec<Part>) -> Result<(Report, String, u8), Error> {
     failing.sort_by_key(|it| it.0);
     let found = failing.first().and_then(|it| shrunk(it.2));
     let seeds: Vec<u64> = failing.iter().map(|it| it.1).collect();
-    let report = report((first, parts[0].note.all, done), &seeds, &all, false);
+    let mut report = report((first, parts[0].note.all, done), &seeds, &all);
+    report.option("stopped", false);
     let (report, text) = finished(report, &all, found.as_ref(), None);
     Ok((report, text, if found.is_some() { FINDING } else { DONE }))
 }
