@@ -107,10 +107,8 @@ impl Column {
 
     /// Makes a page for the calling thread, which has this index, if that is possible and none is there.
     pub fn reach(&self, index: usize) {
-        let Some(place) = self.block.pages.get(index) else {
-            return;
-        };
-        if place.load(Ordering::Acquire).is_null() {
+        let place = self.block.pages.get(index);
+        if let Some(place) = place.filter(|it| it.load(Ordering::Acquire).is_null()) {
             // SAFETY: a page consists of atomic integers.
             place.store(unsafe { zeroed::<Page>() }, Ordering::Release);
         }
