@@ -81,8 +81,9 @@ fn prefetch_for<T, const WRITE: bool>(address: *const T) {
 /// rest of the thread's time slice.
 pub fn wait(spins: &mut u32) {
     *spins += 1;
-    match *spins {
-        ..SPINS => std::hint::spin_loop(),
-        _ => yield_now(),
+    if *spins < SPINS {
+        std::hint::spin_loop();
+    } else {
+        yield_now();
     }
 }
