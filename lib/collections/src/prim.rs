@@ -22,7 +22,7 @@ use std::sync::PoisonError;
 #[cfg(not(quiescent_explorer))]
 const SPINS: u32 = 100;
 #[cfg(quiescent_explorer)]
-const SPINS: u32 = 0;
+const SPINS: u32 = 1;
 
 /// Objects that a block of counts serves (`arc`), and threads that have a page there: those with lower
 /// indexes.
