@@ -8,7 +8,7 @@ use crate::bounds::{Hashes, Key, Stored};
 use crate::slab::{Desk, Full, Mine, Removed, Unit};
 use crate::table::Bucket;
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Retires overflow buckets that were unlinked under a lock. The caller holds none.
     #[inline(always)]
     pub fn clean(&self, overflows: Vec<u32>) {

@@ -63,7 +63,7 @@ impl<K, V> Taken<'_, K, V> {
     }
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     #[inline(always)]
     pub fn take(&self, desk: Desk<'_>) -> Taken<'_, K, V> {
         Taken(&self.store, self.store.entries.take(&desk.mine()))
