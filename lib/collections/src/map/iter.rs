@@ -24,7 +24,7 @@ impl Cursor {
 
     /// The next entry.
     #[inline]
-    pub fn next<K: Key, V: Stored, S: Hashes, D: Handle>(
+    pub fn next<K: Key, V: Stored, S: Hashes, D: Handle + 'static>(
         &mut self,
         core: &Core<K, V, S, D>,
     ) -> Option<u32> {
@@ -64,7 +64,7 @@ impl<'g, K: Stored, V: Stored, S, D: Handle> Iter<'g, K, V, S, D> {
     }
 }
 
-impl<'g, K: Key, V: Stored, S: Hashes, D: Handle> Iterator for Iter<'g, K, V, S, D> {
+impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + 'static> Iterator for Iter<'g, K, V, S, D> {
     type Item = (&'g K, &'g V);
 
     #[inline]

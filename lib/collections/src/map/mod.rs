@@ -119,10 +119,16 @@ use crate::table::Table;
 /// drop(guard); // the section that keeps it
 /// println!("{value:?}");
 /// ```
+/// ```compile_fail,E0597
+/// let domain = quiescent::Domain::new();
+/// let map = quiescent_collections::RcuHashMap::new_in(&domain);
+/// map.pin().insert(1, 1);
+/// std::mem::forget(map); // the worker may still look after it
+/// ```
 /// ```compile_fail,E0277
 /// let domain = quiescent::Domain::new();
 /// let map: quiescent_collections::RcuHashMap<i32, i32, _, _> =
-///     quiescent_collections::RcuHashMap::new_in(&domain);
+///     quiescent_collections::RcuHashMap::new_in(domain.clone());
 /// map.get(&1, &quiescent::read_lock()); // a guard of another domain
 /// ```
 pub struct RcuHashMap<K, V, S = RandomState, D = Global> {
@@ -174,7 +180,8 @@ impl<K, V, S> RcuHashMap<K, V, S> {
 }
 
 impl<K, V, D> RcuHashMap<K, V, RandomState, D> {
-    /// An empty map that is read under sections of `domain`: `&DOMAIN`, or a clone, which keeps it alive.
+    /// An empty map that is read under sections of `domain`: `&DOMAIN` of a static, or a clone,
+    /// which keeps it alive.
     pub fn new_in(domain: D) -> RcuHashMap<K, V, RandomState, D> {
         RcuHashMap::with_hasher_in(RandomState::new(), domain)
     }
@@ -274,8 +281,11 @@ impl<K: Stored, V: Stored, S, D: Handle> RcuHashMap<K, V, S, D> {
         let table = Table::new(Table::bits_for(self.capacity));
         if let Some(hasher) = hasher.take() {
             let core = Core::new(table, hasher, self.domain.clone(), self.weight);
+            let core = Box::into_raw(core);
+            // SAFETY: from the box; the callback uses the same pointer.
+            unsafe { (*core).sealer.open(core) };
             // [MAP-11] Complete before it is published.
-            self.core.store(Box::into_raw(core), Ordering::Release);
+            self.core.store(core, Ordering::Release);
         }
         self.core()
             .expect("stored by the thread that took the hasher")
@@ -324,8 +334,12 @@ impl<K, V, S, D> Drop for RcuHashMap<K, V, S, D> {
     fn drop(&mut self) {
         let core = self.core.load(Ordering::Relaxed);
         if !core.is_null() {
-            // SAFETY: made by `first_use`, and no thread reads: that would borrow the map.
-            unsafe { owned::drop_core(Box::from_raw(core)) };
+            // SAFETY: made by `first_use`, and no thread reads: that would borrow the map. The worker
+            // has done with it before there is a box.
+            unsafe {
+                (*core).sealer.close();
+                owned::drop_core(Box::from_raw(core));
+            }
         }
     }
 }

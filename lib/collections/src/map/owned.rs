@@ -11,9 +11,8 @@ use crate::table::Table;
 /// Drops the entries, and frees everything.
 ///
 /// # Safety
-/// No thread reads the map.
+/// No thread reads the map, and its gate is closed.
 pub unsafe fn drop_core<K, V, S, D>(core: Box<Core<K, V, S, D>>) {
-    core.sealer.close();
     let entries = match std::mem::needs_drop::<(K, V)>() {
         true => core.all_entries(),
         false => Vec::new(),

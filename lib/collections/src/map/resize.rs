@@ -6,7 +6,8 @@
 //! indexes are compared with those that were hashed.
 //!
 //! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they
-//! are filled without a lock, and the mark, stored with release, publishes them.
+//! are filled without a lock, and the mark, stored with release, publishes them. Of a unit's buckets the
+//! first is marked last: a writer decides by that one.
 
 use quiescent::Handle;
 
@@ -14,7 +15,6 @@ use super::core::Core;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::{Ordering, prefetch, yield_now};
-use crate::slab::Rest;
 use crate::table::{LAST, LINK, Table, Tags};
 
 /// So many units are claimed by a writer.
@@ -33,7 +33,7 @@ pub struct Progress {
     unit: usize,
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// The newest table, in which the unit of this hash may be changed: helps to move older ones.
     #[inline(always)]
     pub fn writable<'a>(&'a self, mut table: &'a Table, hash: u64) -> &'a Table {
@@ -69,19 +69,19 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     fn help(&self, table: &Table, next: &Table, hash: u64) {
         let bits = table.units(next);
         let mut hashed = Hashed::new();
-        let mut moved = 0;
         let own = (hash >> (u64::BITS - bits)) as usize;
-        moved += usize::from(self.move_unit(table, next, own, &mut hashed));
+        self.move_and_count(table, next, own, &mut hashed);
         for unit in table.claim(STRIDE, 1 << bits) {
-            moved += usize::from(self.move_unit(table, next, unit, &mut hashed));
+            self.move_and_count(table, next, unit, &mut hashed);
         }
-        self.moved(table, next, moved);
     }
 
-    /// Counts units that were moved; after the last one, the new table takes the place of the old.
-    fn moved(&self, table: &Table, next: &Table, units: usize) {
+    /// Moves a unit and counts it: each by itself, because the next one may panic in a `Hash`. After the last
+    /// one, the new table takes the place of the old.
+    fn move_and_count(&self, table: &Table, next: &Table, unit: usize, hashed: &mut Hashed) {
         // [MAP-8]
-        if !table.count_moved(units, 1 << table.units(next)) {
+        let moved = self.move_unit(table, next, unit, hashed);
+        if !moved || !table.count_moved(1, 1 << table.units(next)) {
             return;
         }
         let old = std::ptr::from_ref(table).cast_mut();
@@ -137,21 +137,24 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
                 bucket.unlock(*tags);
             }
         }
-        let mut rest = Rest::default();
+        let mut overflows = Vec::new();
         for &(index, hash) in hashed.iter() {
             let to = next.bucket(hash);
-            let tags = self.add(to, to.tags(), hash, index, &mut rest);
+            let tags = self.add(to, to.tags(), hash, index);
             to.unlock(tags);
         }
         for (bucket, tags) in buckets.iter().zip(tags.iter().flatten()) {
             let (mut at, mut of) = (bucket, *tags);
             while let Some(next) = self.next_in_chain(at, of) {
-                rest.unlinked().overflows.push(at.slot(LAST) & !LINK);
+                overflows.push(at.slot(LAST) & !LINK);
                 (at, of) = (next, next.tags());
             }
-            bucket.unlock_moved(*tags);
         }
-        self.clean(rest);
+        // [MAP-5] The first one last: writers look at that one, and change the new buckets after it.
+        for (at, bucket) in buckets.iter().enumerate().rev() {
+            bucket.unlock_moved(tags[at].expect("it is locked"));
+        }
+        self.clean(overflows);
         true
     }
 
@@ -178,13 +181,12 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         if progress.table != address {
             (progress.table, progress.unit) = (address, 0);
         }
-        let (mut moved, mut hashed) = (0, Hashed::new());
+        let mut hashed = Hashed::new();
         let end = units.min(progress.unit + STRIDE);
         for unit in progress.unit..end {
-            moved += usize::from(self.move_unit(table, next, unit, &mut hashed));
+            self.move_and_count(table, next, unit, &mut hashed);
         }
         progress.unit = end;
-        self.moved(table, next, moved);
         // If other threads are amid the last units, they end it.
         end < units || !std::ptr::eq(self.table(), table)
     }

@@ -5,34 +5,22 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::{Entry, Garbage};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::{Desk, Full, Mine, Removed, Rest, Unit, Unlinked};
+use crate::slab::{Desk, Full, Mine, Removed, Unit};
 use crate::table::Bucket;
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
-    /// An index for an entry to be written.
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
+    /// Retires overflow buckets that were unlinked under a lock. The caller holds none.
     #[inline(always)]
-    pub fn take_entry(&self, desk: Desk<'_>) -> u32 {
-        let mut rest = Rest::default();
-        let index = (self.store.entries).take(&desk.mine(), &mut rest);
-        self.clean(rest);
-        index
-    }
-
-    /// Retires what was unlinked under a lock. The caller holds none.
-    #[inline(always)]
-    pub fn clean(&self, rest: Rest) {
-        if let Some(unlinked) = rest.into_unlinked() {
-            self.clean_slowly(*unlinked);
+    pub fn clean(&self, overflows: Vec<u32>) {
+        if !overflows.is_empty() {
+            self.clean_slowly(overflows);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn clean_slowly(&self, unlinked: Unlinked) {
-        for directory in unlinked.directories {
-            self.retire(Garbage::Directory(directory), 0, false);
-        }
-        for index in unlinked.overflows {
+    fn clean_slowly(&self, overflows: Vec<u32>) {
+        for index in overflows {
             let mine = self.store.overflows.magazines().shared().mine();
             self.remove(mine, index, 0, Bucket::BATCH, Garbage::Overflows);
         }

@@ -10,7 +10,7 @@ use quiescent::{Handle, Retired};
 
 use crate::bounds::Stored;
 use crate::prim::{Mutex, lock};
-use crate::slab::{Directory, Full, Slab, Unit};
+use crate::slab::{Full, Slab, Unit};
 use crate::table::{Bucket, Table};
 
 /// A key and its value.
@@ -44,7 +44,6 @@ pub enum Garbage {
     Entries(Full),
     Overflows(Full),
     Table(Box<Table>),
-    Directory(Directory),
 }
 
 /// What waits, each thing under a number.
@@ -93,7 +92,6 @@ impl<K, V> Store<K, V> {
             }
             Garbage::Overflows(full) => full.indexes().len() * size_of::<Bucket>(),
             Garbage::Table(table) => table.bytes(),
-            Garbage::Directory(directory) => size_of_val(&**directory),
         };
         let number = {
             let mut waiting = lock(&self.waiting);
@@ -147,7 +145,6 @@ impl<K, V> Store<K, V> {
             // SAFETY: the caller's promise; buckets need no drop.
             Garbage::Overflows(full) => unsafe { self.overflows.give_back(full) },
             Garbage::Table(table) => drop(table),
-            Garbage::Directory(directory) => drop(directory),
         }
         Ok(())
     }

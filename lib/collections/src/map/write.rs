@@ -12,7 +12,7 @@ use quiescent::Handle;
 use super::core::{Core, Place, is_plain};
 use super::store::{Entry, Store};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::{Desk, Rest};
+use crate::slab::Desk;
 use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
 
 /// A key's bucket as it was seen without a lock.
@@ -63,10 +63,10 @@ impl<K, V> Taken<'_, K, V> {
     }
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     #[inline(always)]
     pub fn take(&self, desk: Desk<'_>) -> Taken<'_, K, V> {
-        Taken(&self.store, self.take_entry(desk))
+        Taken(&self.store, self.store.entries.take(&desk.mine()))
     }
 
     /// Looks without a lock for an entry of which `is` returns true.
@@ -188,10 +188,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
                 self.retire_entry(place.index, desk);
             }
             None => {
-                let mut rest = Rest::default();
-                let tags = self.add(locked.bucket, locked.tags, hash, index, &mut rest);
+                let tags = self.add(locked.bucket, locked.tags, hash, index);
                 locked.bucket.unlock(tags);
-                self.clean(rest);
                 self.count(1, locked.table, desk);
             }
         }
@@ -200,26 +198,19 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
 
     /// Adds an entry to a chain whose first bucket is locked. The caller unlocks with what is returned.
     #[inline(always)]
-    pub fn add(&self, bucket: &Bucket, tags: Tags, hash: u64, index: u32, rest: &mut Rest) -> Tags {
+    pub fn add(&self, bucket: &Bucket, tags: Tags, hash: u64, index: u32) -> Tags {
         match tags.unused() {
             Some(slot) => {
                 bucket.set_slot(slot, index);
                 bucket.set_tag(slot, tag_of(hash), tags)
             }
-            None => self.add_to_full(bucket, tags, hash, index, rest),
+            None => self.add_to_full(bucket, tags, hash, index),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn add_to_full(
-        &self,
-        bucket: &Bucket,
-        tags: Tags,
-        hash: u64,
-        index: u32,
-        rest: &mut Rest,
-    ) -> Tags {
+    fn add_to_full(&self, bucket: &Bucket, tags: Tags, hash: u64, index: u32) -> Tags {
         let (mut last, mut of_last) = (bucket, tags);
         while let Some(next) = self.next_in_chain(last, of_last) {
             (last, of_last) = (next, next.tags());
@@ -230,7 +221,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             }
         }
         let shared = self.store.overflows.magazines().shared().mine();
-        let number = self.store.overflows.take(&shared, rest);
+        let number = self.store.overflows.take(&shared);
         drop(shared);
         // SAFETY: the index is ours, and no reader knows it; zeros are an empty bucket.
         let overflow = unsafe {
@@ -253,14 +244,14 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     #[inline(always)]
     pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>) {
         let desk = self.store.entries.magazines().desk();
-        let mut rest = Rest::default();
+        let mut overflows = Vec::new();
         let tags = if std::ptr::eq(place.bucket, locked.bucket) {
             locked.bucket.set_tag(place.slot, 0, locked.tags)
         } else {
-            self.remove_from_overflow(&locked, place, &mut rest)
+            self.remove_from_overflow(&locked, place, &mut overflows)
         };
         locked.bucket.unlock(tags);
-        self.clean(rest);
+        self.clean(overflows);
         self.retire_entry(place.index, desk);
         self.count(-1, locked.table, desk);
     }
@@ -268,7 +259,12 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// Removes an entry of an overflow bucket, and unlinks the bucket if it is the first one, and empty now.
     #[cold]
     #[inline(never)]
-    fn remove_from_overflow(&self, locked: &Locked<'_>, place: Place<'_>, rest: &mut Rest) -> Tags {
+    fn remove_from_overflow(
+        &self,
+        locked: &Locked<'_>,
+        place: Place<'_>,
+        overflows: &mut Vec<u32>,
+    ) -> Tags {
         let overflow = place.bucket;
         let tags = overflow.set_tag(place.slot, 0, overflow.tags());
         overflow.unlock(tags);
@@ -276,7 +272,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         if tags.used().next().is_some() || !std::ptr::eq(overflow, self.overflow(link)) {
             return locked.tags;
         }
-        rest.unlinked().overflows.push(link & !LINK);
+        overflows.push(link & !LINK);
         match self.next_in_chain(overflow, tags) {
             None => locked.tags.without_more(),
             Some(_) => {

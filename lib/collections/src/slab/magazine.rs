@@ -83,8 +83,9 @@ impl List {
 
     /// Takes what is in it.
     pub fn take(&self, owner: usize) -> Full {
-        let items = self.items.swap(ptr::null_mut(), Ordering::Relaxed);
+        // The length first: the child of a fork may find the list as it is in between.
         let length = self.length.swap(0, Ordering::Relaxed) as usize;
+        let items = self.items.swap(ptr::null_mut(), Ordering::Release);
         let items: *mut [u32; BATCH] = items.cast();
         Full {
             owner,

@@ -38,31 +38,7 @@ pub const BATCH: usize = 256;
 pub const END: u32 = 1 << 31;
 
 /// The chunks' addresses.
-pub type Directory = Box<[AtomicPtr<u8>]>;
-
-/// What was unlinked while a lock was held, and is retired after the unlock: retiring may run code of the
-/// program.
-#[derive(Default)]
-pub struct Unlinked {
-    pub directories: Vec<Directory>,
-    /// Indexes of overflow buckets.
-    pub overflows: Vec<u32>,
-}
-
-/// One word, because it is nearly always nothing.
-#[derive(Default)]
-pub struct Rest(Option<Box<Unlinked>>);
-
-impl Rest {
-    pub fn unlinked(&mut self) -> &mut Unlinked {
-        self.0.get_or_insert_default()
-    }
-
-    #[inline(always)]
-    pub fn into_unlinked(self) -> Option<Box<Unlinked>> {
-        self.0
-    }
-}
+type Directory = Box<[AtomicPtr<u8>]>;
 
 /// Chunks of entries, and which of them are free.
 pub struct Slab<T: Unit> {
@@ -120,9 +96,9 @@ impl<T: Unit> Slab<T> {
         }
     }
 
-    /// A free index, of which the caller initialises the entry. `rest` gets a directory that it replaces.
+    /// A free index, of which the caller initialises the entry.
     #[inline(always)]
-    pub fn take(&self, mine: &Mine<'_>, rest: &mut Rest) -> u32 {
+    pub fn take(&self, mine: &Mine<'_>) -> u32 {
         match mine.free().pop() {
             Some((index, next)) => {
                 if let Some(next) = next {
@@ -131,13 +107,13 @@ impl<T: Unit> Slab<T> {
                 }
                 index
             }
-            None => self.refill(mine, rest),
+            None => self.refill(mine),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn refill(&self, mine: &Mine<'_>, rest: &mut Rest) -> u32 {
+    fn refill(&self, mine: &Mine<'_>) -> u32 {
         let mut pool = lock(&self.pool);
         if let Some(list) = pool.ready_list(mine.owner()) {
             mine.free().put(list);
@@ -145,7 +121,7 @@ impl<T: Unit> Slab<T> {
             let mut need = T::BATCH.min(1 << (T::SHIFT - 2));
             while need > 0 {
                 match pool.fill(mine.free(), need) {
-                    0 if mine.free().is_empty() => self.add_chunk(&mut pool, rest),
+                    0 if mine.free().is_empty() => self.add_chunk(&mut pool),
                     0 => break,
                     taken => need -= taken,
                 }
@@ -156,7 +132,7 @@ impl<T: Unit> Slab<T> {
 
     /// # Panics
     /// If all indexes are in use.
-    fn add_chunk(&self, pool: &mut Pool<T>, rest: &mut Rest) {
+    fn add_chunk(&self, pool: &mut Pool<T>) {
         let number = pool.new_chunk();
         let length = pool.directory.len();
         assert!(
@@ -175,7 +151,7 @@ impl<T: Unit> Slab<T> {
             self.directory
                 .store(larger.as_ptr().cast_mut(), Ordering::Release);
             let old = std::mem::replace(&mut pool.directory, larger);
-            rest.unlinked().directories.push(old);
+            pool.replaced.push(old); // destructors read it outside of sections: it stays
         }
         let chunk = match layout::<T>() {
             None => ptr::NonNull::<T>::dangling().as_ptr().cast(),

@@ -13,6 +13,8 @@ const SPARE: usize = 2;
 
 pub struct Pool<T: Unit> {
     pub directory: Directory,
+    /// Former directories, together smaller than the present one.
+    pub replaced: Vec<Directory>,
     ready: Vec<Full>,
     /// A bit for each free entry of a chunk; empty: the chunk is not there.
     bits: Vec<Box<[u64]>>,
@@ -31,6 +33,7 @@ impl<T: Unit> Pool<T> {
     pub fn new() -> Pool<T> {
         Pool {
             directory: Box::default(),
+            replaced: Vec::new(),
             ready: Vec::new(),
             bits: Vec::new(),
             count: Vec::new(),

@@ -118,3 +118,20 @@ fn a_thread_that_ends_uses_the_map() {
     assert_eq!(map.len(), 2000);
     assert_eq!(map.pin().iter().count(), 2000);
 }
+
+#[test]
+fn removing_one_key_of_a_chain_leaves_the_others() {
+    for gone in 0..30 {
+        let map = RcuHashMap::new();
+        let pinned = map.pin();
+        (0..30).for_each(|n| assert!(pinned.insert(Key(n), n).is_none()));
+        assert_eq!(pinned.remove(&Key(gone)), Some(&gone));
+        for n in 0..30 {
+            assert_eq!(
+                pinned.get(&Key(n)),
+                (n != gone).then_some(&n),
+                "{n} without {gone}"
+            );
+        }
+    }
+}
