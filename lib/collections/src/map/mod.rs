@@ -25,13 +25,12 @@ pub use pinned::Pinned;
 
 use std::hash::RandomState;
 use std::ptr;
-use std::sync::Mutex;
 
 use quiescent::{Global, Guard, Handle, Reads, Weigh};
 
 use self::core::{Core, Weight};
 use crate::bounds::Stored;
-use crate::prim::{AtomicPtr, Ordering, lock};
+use crate::prim::{AtomicPtr, Mutex, Ordering, lock};
 use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
@@ -54,7 +53,7 @@ use crate::table::Table;
 /// | call | waits for | cost |
 /// |---|---|---|
 /// | `get`, `contains_key`, `get_many`, `iter`, ... | nothing: wait-free | two misses a key: bucket, entry |
-/// | `insert`, `remove`, `update`, ... | writers of the same bucket, shortly | a locked instruction |
+/// | `insert`, `remove`, `update`, ... | writers of its bucket, some instructions | one locked instruction |
 /// | `len` | nothing | a load for each thread that has changed the map |
 ///
 /// Code of the program (`Hash`, `Eq`, closures, destructors) never runs under a lock of the map, so a key
@@ -103,8 +102,9 @@ use crate::table::Table;
 /// * Keys with equal hashes are searched one by one. The default hasher is seeded, so that such keys cannot
 ///   be chosen.
 /// * A destructor that panics does not keep the others of its batch from being run.
-/// * In the child of a `fork`, what was in the map can be read. It may be changed if no other thread was
-///   amid a change: else a bucket, or the pool of entries, may stay locked.
+/// * In the child of a `fork`, what was in the map can be read. It may be changed if no other thread was amid
+///   a change at that moment: else a bucket, or the pool of entries, may stay locked. A batch that was partly
+///   filled at that moment is retired when it is full.
 /// * Writes are not for signal handlers; reads are.
 ///
 /// These do not compile:
@@ -215,7 +215,10 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// If the map has had an entry.
     #[must_use = "this returns the map"]
     pub fn with_weight(mut self, weight: fn(&K, &V) -> usize) -> RcuHashMap<K, V, S, D> {
-        assert!(self.core.get_mut().is_null(), "the map has had an entry");
+        assert!(
+            self.core.load(Ordering::Relaxed).is_null(),
+            "the map has had an entry"
+        );
         self.weight = Some(weight);
         self
     }
@@ -323,7 +326,7 @@ fn other_domain() -> ! {
 
 impl<K, V, S, D> Drop for RcuHashMap<K, V, S, D> {
     fn drop(&mut self) {
-        let core = *self.core.get_mut();
+        let core = self.core.load(Ordering::Relaxed);
         if !core.is_null() {
             // SAFETY: made by `first_use`, and no thread reads: that would borrow the map.
             unsafe { owned::drop_core(Box::from_raw(core)) };

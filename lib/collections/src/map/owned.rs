@@ -4,6 +4,7 @@ use std::vec;
 
 use super::RcuHashMap;
 use super::core::Core;
+use super::store::go_on;
 use crate::prim::Ordering;
 use crate::table::Table;
 
@@ -13,26 +14,15 @@ use crate::table::Table;
 /// No thread reads the map.
 pub unsafe fn drop_core<K, V, S, D>(core: Box<Core<K, V, S, D>>) {
     core.sealer.close();
-    /// Frees the rest, also if a destructor panics.
-    struct Free<K, V, S, D>(Box<Core<K, V, S, D>>);
-    impl<K, V, S, D> Drop for Free<K, V, S, D> {
-        fn drop(&mut self) {
-            for full in self.0.store.entries.magazines().take_all() {
-                // SAFETY: removed, not yet retired, and no thread reads.
-                unsafe { self.0.store.drop_entries(full.indexes()) };
-            }
-            // SAFETY: the caller's promise.
-            unsafe { self.0.store.free_all() };
-            free_tables(self.0.root.load(Ordering::Relaxed));
-        }
-    }
     let entries = match std::mem::needs_drop::<(K, V)>() {
         true => core.all_entries(),
         false => Vec::new(),
     };
-    let core = Free(core);
-    // SAFETY: no thread reads, and these are in no batch.
-    unsafe { core.0.store.drop_entries(&entries) };
+    // SAFETY: the caller's promise; these are in the table.
+    let dropped = unsafe { core.store.free_all(&entries) };
+    free_tables(core.root.load(Ordering::Relaxed));
+    drop(core);
+    go_on(dropped);
 }
 
 /// Frees a table and those that it was being moved to. The caller has the map for itself.
@@ -47,7 +37,7 @@ fn free_tables(mut table: *mut Table) {
 impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     fn core_mut(&mut self) -> Option<&mut Core<K, V, S, D>> {
         // SAFETY: null or a core, and `&mut self` excludes all but the worker.
-        unsafe { self.core.get_mut().as_mut() }
+        unsafe { self.core.load(Ordering::Relaxed).as_mut() }
     }
 
     /// All entries, with their values to change in place: `&mut self` excludes readers. Takes memory linear

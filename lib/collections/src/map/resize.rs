@@ -13,7 +13,7 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
-use crate::prim::{Ordering, prefetch};
+use crate::prim::{Ordering, prefetch, yield_now};
 use crate::slab::Rest;
 use crate::table::{LAST, LINK, Table, Tags};
 
@@ -161,7 +161,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         while let Some(bits) = better(self.table()) {
             self.resize(self.table(), bits);
             if !self.step(&mut progress) {
-                std::thread::yield_now(); // other threads move the last units
+                yield_now(); // other threads move the last units
             }
         }
     }

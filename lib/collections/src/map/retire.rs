@@ -5,7 +5,7 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::{Entry, Garbage};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::{Desk, Removed, Rest, Unit, Unlinked};
+use crate::slab::{Desk, Full, Mine, Removed, Rest, Unit, Unlinked};
 use crate::table::Bucket;
 
 impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
@@ -34,18 +34,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         }
         for index in unlinked.overflows {
             let mine = self.store.overflows.magazines().shared().mine();
-            match mine.remove(index, 0, Bucket::BATCH) {
-                Removed::Kept => {}
-                Removed::First => {
-                    drop(mine);
-                    self.arm();
-                }
-                Removed::Full => {
-                    let (full, _) = mine.seal();
-                    drop(mine);
-                    self.retire(Garbage::Overflows(full), 0, false);
-                }
-            }
+            self.remove(mine, index, 0, Bucket::BATCH, Garbage::Overflows);
         }
     }
 
@@ -66,8 +55,21 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
                 weight(&entry.key, &entry.value)
             }
         };
-        let mine = desk.mine();
-        match mine.remove(index, weight, <Entry<K, V> as Unit>::BATCH) {
+        let batch = <Entry<K, V> as Unit>::BATCH;
+        self.remove(desk.mine(), index, weight, batch, Garbage::Entries);
+    }
+
+    /// Puts an index to its batch, and retires the batch if it is full. No lock is held meanwhile.
+    #[inline(always)]
+    fn remove(
+        &self,
+        mine: Mine<'_>,
+        index: u32,
+        weight: usize,
+        batch: usize,
+        of: fn(Full) -> Garbage,
+    ) {
+        match mine.remove(index, weight, batch) {
             Removed::Kept => {}
             Removed::First => {
                 drop(mine);
@@ -76,7 +78,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
             Removed::Full => {
                 let (full, owned) = mine.seal();
                 drop(mine);
-                self.retire(Garbage::Entries(full), owned, false);
+                self.retire(of(full), owned, false);
             }
         }
     }

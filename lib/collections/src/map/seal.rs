@@ -12,7 +12,7 @@
 //! the callback swaps the mark, and then looks for batches. One of both finds the other.
 
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use quiescent::intrusive::{Head, defer_hurry_in, defer_lazy_in};
 use quiescent::{Guard, Handle};
@@ -21,7 +21,7 @@ use super::core::Core;
 use super::resize::Progress;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
-use crate::prim::{AtomicBool, Ordering, lock};
+use crate::prim::{AtomicBool, Mutex, Ordering, lock};
 
 /// The link of the library's queue, and the way to the map.
 #[repr(C)]

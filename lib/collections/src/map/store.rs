@@ -1,13 +1,15 @@
 //! The memory of a map: entries, overflow buckets, and what waits for a grace period.
 
+use std::collections::BTreeMap;
+use std::mem::{needs_drop, take};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use quiescent::{Handle, Retired};
 
 use crate::bounds::Stored;
-use crate::prim::lock;
+use crate::prim::{Mutex, lock};
 use crate::slab::{Directory, Full, Slab, Unit};
 use crate::table::{Bucket, Table};
 
@@ -46,9 +48,11 @@ pub enum Garbage {
 }
 
 /// What waits, each thing under a number.
+#[derive(Default)]
 struct Waiting {
-    items: Vec<Option<Garbage>>,
-    unused: Vec<usize>,
+    items: BTreeMap<u64, Garbage>,
+    /// The number that the next one gets.
+    next: u64,
     /// So many threads are freeing something.
     busy: usize,
 }
@@ -61,15 +65,10 @@ pub struct Store<K, V> {
 
 impl<K, V> Store<K, V> {
     pub fn new() -> Arc<Store<K, V>> {
-        let waiting = Waiting {
-            items: Vec::new(),
-            unused: Vec::new(),
-            busy: 0,
-        };
         Arc::new(Store {
             entries: Slab::new(),
             overflows: Slab::new(),
-            waiting: Mutex::new(waiting),
+            waiting: Mutex::default(),
         })
     }
 
@@ -98,16 +97,10 @@ impl<K, V> Store<K, V> {
         };
         let number = {
             let mut waiting = lock(&self.waiting);
-            match waiting.unused.pop() {
-                Some(number) => {
-                    waiting.items[number] = Some(garbage);
-                    number
-                }
-                None => {
-                    waiting.items.push(Some(garbage));
-                    waiting.items.len() - 1
-                }
-            }
+            waiting.next += 1;
+            let number = waiting.next;
+            waiting.items.insert(number, garbage);
+            number
         };
         let batch = Box::new(Batch {
             store: self.clone(),
@@ -127,61 +120,71 @@ impl<K, V> Store<K, V> {
     ///
     /// # Safety
     /// Its readers have ended.
-    unsafe fn release(&self, number: usize) {
+    unsafe fn release(&self, number: u64) {
         let garbage = {
             let mut waiting = lock(&self.waiting);
             waiting.busy += 1;
-            waiting.unused.push(number);
-            waiting.items[number].take()
+            waiting.items.remove(&number)
         };
-        let _busy = Busy(&self.waiting);
+        // SAFETY: no thread uses it, by the caller's promise.
+        let freed = garbage.map_or(Ok(()), |garbage| unsafe { self.free(garbage) });
+        lock(&self.waiting).busy -= 1;
+        go_on(freed);
+    }
+
+    /// # Safety
+    /// No thread uses it.
+    unsafe fn free(&self, garbage: Garbage) -> Dropped {
         match garbage {
-            Some(Garbage::Entries(full)) => {
-                // SAFETY: no thread uses them, by the caller's promise.
-                let dropped = catch_unwind(AssertUnwindSafe(|| unsafe {
-                    self.drop_entries(full.indexes());
-                }));
-                // SAFETY: as above, and they are dropped.
-                unsafe { self.entries.give_back(full) };
-                if let Err(panic) = dropped {
-                    resume_unwind(panic);
+            Garbage::Entries(full) => {
+                // SAFETY: the caller's promise; they are dropped before they are given back.
+                unsafe {
+                    let dropped = self.drop_entries(full.indexes());
+                    self.entries.give_back(full);
+                    return dropped;
                 }
             }
-            // SAFETY: as above; buckets need no drop.
-            Some(Garbage::Overflows(full)) => unsafe { self.overflows.give_back(full) },
-            Some(Garbage::Table(table)) => drop(table),
-            Some(Garbage::Directory(directory)) => drop(directory),
-            None => {}
+            // SAFETY: the caller's promise; buckets need no drop.
+            Garbage::Overflows(full) => unsafe { self.overflows.give_back(full) },
+            Garbage::Table(table) => drop(table),
+            Garbage::Directory(directory) => drop(directory),
         }
+        Ok(())
     }
 
     /// Drops these entries; their memory stays. If a destructor panics, the others are dropped all the same.
     ///
     /// # Safety
     /// Each is initialised, and not used any more.
-    pub unsafe fn drop_entries(&self, indexes: &[u32]) {
-        let mut dropping = Dropping {
-            store: self,
-            indexes,
-        };
-        dropping.run();
+    pub unsafe fn drop_entries(&self, indexes: &[u32]) -> Dropped {
+        let mut first = Ok(());
+        if needs_drop::<Entry<K, V>>() {
+            for &index in indexes {
+                // SAFETY: the caller's promise.
+                let entry = AssertUnwindSafe(|| unsafe { self.entries.at(index).drop_in_place() });
+                first = first.and(catch_unwind(entry));
+            }
+        }
+        first
     }
 
-    /// Frees everything: what waits, and the memory of all entries, which are dropped before.
+    /// Frees everything: these entries, those that were removed, and the memory of all.
     ///
     /// # Safety
-    /// No thread reads, and none takes entries.
-    pub unsafe fn free_all(&self) {
-        let take_all = |waiting: &mut Waiting| -> Vec<Garbage> {
-            waiting.items.iter_mut().filter_map(Option::take).collect()
-        };
+    /// No thread reads, and none takes entries. The entries are in no batch.
+    pub unsafe fn free_all(&self, entries: &[u32]) -> Dropped {
+        // SAFETY: the caller's promise.
+        let mut dropped = unsafe { self.drop_entries(entries) };
+        let removed = self.entries.magazines().take_all();
         // Their batches come for them, and find nothing.
-        let items = take_all(&mut lock(&self.waiting));
-        for garbage in items {
-            if let Garbage::Entries(full) = garbage {
-                // SAFETY: no thread reads them, by the caller's promise.
-                unsafe { self.drop_entries(full.indexes()) };
-            }
+        let waiting = take(&mut lock(&self.waiting).items);
+        let waiting = waiting.into_values().filter_map(|garbage| match garbage {
+            Garbage::Entries(full) => Some(full),
+            _ => None,
+        });
+        for full in waiting.chain(removed) {
+            // SAFETY: as above.
+            dropped = dropped.and(unsafe { self.drop_entries(full.indexes()) });
         }
         let waiting = lock(&self.waiting);
         if waiting.busy == 0 {
@@ -192,48 +195,24 @@ impl<K, V> Store<K, V> {
                 self.overflows.free_all();
             }
         }
+        dropped
     }
 }
 
-/// Drops entries, also if a destructor panics.
-struct Dropping<'a, K, V> {
-    store: &'a Store<K, V>,
-    indexes: &'a [u32],
-}
+/// The first panic of some destructors.
+pub type Dropped = std::thread::Result<()>;
 
-impl<K, V> Dropping<'_, K, V> {
-    fn run(&mut self) {
-        if !std::mem::needs_drop::<Entry<K, V>>() {
-            return;
-        }
-        while let [first, rest @ ..] = self.indexes {
-            self.indexes = rest;
-            // SAFETY: initialised and not used any more, by the promise of who made this.
-            unsafe { self.store.entries.at(*first).drop_in_place() };
-        }
-    }
-}
-
-impl<K, V> Drop for Dropping<'_, K, V> {
-    fn drop(&mut self) {
-        self.run(); // something is left if a destructor has panicked
-        self.indexes = &[];
-    }
-}
-
-/// A thread is freeing something.
-struct Busy<'a>(&'a Mutex<Waiting>);
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        lock(self.0).busy -= 1;
+/// Goes on with a panic, after everything else was done.
+pub fn go_on(dropped: Dropped) {
+    if let Err(panic) = dropped {
+        resume_unwind(panic);
     }
 }
 
 /// What the library frees after a grace period.
 struct Batch<K, V> {
     store: Arc<Store<K, V>>,
-    number: usize,
+    number: u64,
 }
 
 impl<K, V> Drop for Batch<K, V> {

@@ -273,7 +273,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         let tags = overflow.set_tag(place.slot, 0, overflow.tags());
         overflow.unlock(tags);
         let link = locked.bucket.slot(LAST);
-        if !tags.used().is_empty() || !std::ptr::eq(overflow, self.overflow(link)) {
+        if tags.used().next().is_some() || !std::ptr::eq(overflow, self.overflow(link)) {
             return locked.tags;
         }
         rest.unlinked().overflows.push(link & !LINK);

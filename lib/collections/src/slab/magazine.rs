@@ -10,10 +10,11 @@
 //! has passed, the worker takes the list under the lock, as the owner would, and clears the mark.
 
 use std::ptr;
-use std::sync::{Mutex, MutexGuard};
 
 use super::BATCH;
-use crate::prim::{AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, lock};
+use crate::prim::{
+    AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, lock,
+};
 
 /// Leaf `n` has the magazines of `1 << n` threads.
 const LEAVES: usize = 24;
@@ -46,23 +47,19 @@ impl List {
         self.len() == 0
     }
 
+    /// The last index, and the one that is the last then.
     #[inline(always)]
-    pub fn last(&self) -> Option<u32> {
+    pub fn pop(&self) -> Option<(u32, Option<u32>)> {
         let last = self.len().checked_sub(1)?;
-        // SAFETY: a list that is not empty has items, and these are initialised.
-        Some(unsafe { *self.items.load(Ordering::Relaxed).add(last) })
+        let items = self.items.load(Ordering::Relaxed);
+        self.length.store(last as u32, Ordering::Release);
+        // SAFETY: so many are initialised; a list that is not empty has items.
+        unsafe { Some((*items.add(last), (last > 0).then(|| *items.add(last - 1)))) }
     }
 
+    /// Only if it is not full. Returns the new length.
     #[inline(always)]
-    pub fn pop(&self) -> Option<u32> {
-        let last = self.last()?;
-        self.length.store(self.len() as u32 - 1, Ordering::Release);
-        Some(last)
-    }
-
-    /// Only if it is not full.
-    #[inline(always)]
-    pub fn push(&self, index: u32) {
+    pub fn push(&self, index: u32) -> usize {
         let mut items = self.items.load(Ordering::Relaxed);
         if items.is_null() {
             items = self.allocate();
@@ -72,6 +69,7 @@ impl List {
         // SAFETY: there are so many, and this thread uses the list.
         unsafe { items.add(length).write(index) };
         self.length.store(length as u32 + 1, Ordering::Release);
+        length + 1
     }
 
     #[cold]
@@ -208,14 +206,13 @@ impl Mine<'_> {
     /// Puts an index to those of the batch. Returns whether the batch is to be sealed now.
     #[inline(always)]
     pub fn remove(&self, index: u32, weight: usize, batch: usize) -> Removed {
-        let gone = &self.magazine.gone;
-        gone.push(index);
+        let length = self.magazine.gone.push(index);
         if weight != 0 {
             let sum = self.magazine.weight.load(Ordering::Relaxed);
             let sum = sum.saturating_add(weight);
             self.magazine.weight.store(sum, Ordering::Relaxed);
         }
-        match gone.len() {
+        match length {
             length if length >= batch || self.lock.is_some() && self.is_asked() => Removed::Full,
             1 => Removed::First,
             _ => Removed::Kept,

@@ -18,9 +18,8 @@ pub use magazine::{Desk, Full, Mine, Removed};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::Mutex;
 
-use crate::prim::{AtomicPtr, Ordering, lock, prefetch_to_write};
+use crate::prim::{AtomicPtr, Mutex, Ordering, lock, prefetch_to_write};
 use magazine::Magazines;
 use pool::Pool;
 
@@ -125,8 +124,8 @@ impl<T: Unit> Slab<T> {
     #[inline(always)]
     pub fn take(&self, mine: &Mine<'_>, rest: &mut Rest) -> u32 {
         match mine.free().pop() {
-            Some(index) => {
-                if let Some(next) = mine.free().last() {
+            Some((index, next)) => {
+                if let Some(next) = next {
                     // SAFETY: it is in this thread's list of free indexes.
                     prefetch_to_write(unsafe { self.at(next) });
                 }
@@ -152,7 +151,7 @@ impl<T: Unit> Slab<T> {
                 }
             }
         }
-        mine.free().pop().expect("the list was filled")
+        mine.free().pop().expect("the list was filled").0
     }
 
     /// # Panics

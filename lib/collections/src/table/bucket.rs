@@ -1,6 +1,6 @@
 //! A bucket: one cache line with twelve tags and twelve indexes.
 
-use crate::prim::{AtomicU32, AtomicU64, Backoff, Ordering};
+use crate::prim::{AtomicU32, AtomicU64, Ordering, wait};
 use crate::slab::{END, Unit};
 
 /// So many entries are in a bucket; or one less, and the index of an overflow bucket.
@@ -85,7 +85,7 @@ impl Bucket {
     /// Takes the lock, unless the bucket has moved. Returns the words without the lock's bit.
     #[inline(always)]
     pub fn lock(&self) -> Option<Tags> {
-        let mut backoff = Backoff::default();
+        let mut spins = 0;
         loop {
             let high = self.high.load(Ordering::Relaxed);
             if high & MOVED != 0 {
@@ -100,7 +100,7 @@ impl Bucket {
                 let low = self.low.load(Ordering::Relaxed);
                 return Some(Tags { low, high });
             }
-            backoff.wait();
+            wait(&mut spins);
         }
     }
 
@@ -190,10 +190,6 @@ pub struct Slots(u32);
 impl Slots {
     pub fn has(self, slot: usize) -> bool {
         self.0 >> slot & 1 != 0
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
     }
 }
 

@@ -7,9 +7,11 @@ mod conflicts;
 mod counted;
 mod domains;
 mod drops;
+mod examples;
 #[cfg(target_os = "linux")]
 mod fork;
 mod iteration;
+mod linear;
 mod model;
 mod panics;
 mod quiet;

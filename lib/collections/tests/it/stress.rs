@@ -98,8 +98,8 @@ fn keys_of_a_program_in_an_srcu() {
 /// Each thread adds to the same keys; no addition is lost.
 #[test]
 fn computed_values_are_exact() {
-    const KEYS: u64 = 16;
-    const EACH: u64 = 20_000;
+    const KEYS: u64 = 4;
+    const EACH: u64 = 150_000;
     let map = RcuHashMap::new();
     thread::scope(|scope| {
         for _ in 0..4 {

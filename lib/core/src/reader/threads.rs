@@ -88,7 +88,7 @@ impl Slot {
     }
 
     /// Its number.
-    #[inline]
+    #[inline(always)]
     pub fn cpu(&self) -> u32 {
         self.cpu.load(Ordering::Relaxed)
     }
@@ -96,7 +96,7 @@ impl Slot {
     /// Its number among the slots, which are dense from 0 on.
     #[inline(always)]
     pub fn index(&self) -> usize {
-        (self.cpu() - UNREGISTERED) as usize
+        self.cpu() as usize - UNREGISTERED as usize
     }
 
     /// The kernel's id of its thread.

@@ -4,9 +4,10 @@
 //! and tables of text are in `reports.toml`. Most ask each question ([`Ask`]) of a fresh process: this
 //! program again, started with other words, answers it ([`serve`]).
 //!
-//! `read`, `retire`, `mixed` and `map` measure on every system; those in `linux` ask `/proc`, signals or the
-//! kernel.
+//! `read`, `retire`, `mixed`, `map` and `arc` measure on every system; those in `linux` ask `/proc`, signals
+//! or the kernel.
 
+pub mod arc;
 #[cfg(test)]
 pub(crate) mod fixture;
 #[cfg(target_os = "linux")]
@@ -26,7 +27,13 @@ use plan::{Bench, Body};
 
 /// Every measurement of this system, in the order of the command line.
 pub fn all() -> Vec<&'static Bench> {
-    let mut all = vec![&read::READ, &retire::RETIRE, &mixed::MIXED, &map::MAP];
+    let mut all = vec![
+        &read::READ,
+        &retire::RETIRE,
+        &mixed::MIXED,
+        &map::MAP,
+        &arc::ARC,
+    ];
     #[cfg(target_os = "linux")]
     all.extend(linux::ALL);
     all

@@ -1,5 +1,6 @@
 //! The command's tests: each runs it as a user or a script does.
 
+mod arcs;
 mod common;
 
 mod bounds;
