@@ -27,7 +27,8 @@
 //! and a cache in an async service.
 //!
 //! # Features
-//! `serde`: `Serialize` and `Deserialize` for the map.
+//! * `serde`: `Serialize` and `Deserialize` for the map.
+//! * `rayon`: `par_iter` of a pinned map, `par_extend`, and `collect` of a parallel iterator.
 
 #![deny(missing_docs)]
 
@@ -40,4 +41,6 @@ mod table;
 
 pub use arc::{RcuArc, RcuOwner};
 pub use bounds::{Hashes, Key, Stored};
+#[cfg(feature = "rayon")]
+pub use map::ParIter;
 pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};

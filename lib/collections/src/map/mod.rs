@@ -12,9 +12,13 @@ mod store;
 mod traits;
 mod write;
 
+#[cfg(feature = "rayon")]
+mod rayon;
 #[cfg(feature = "serde")]
 mod serde;
 
+#[cfg(feature = "rayon")]
+pub use self::rayon::ParIter;
 pub use calls::{Change, Occupied};
 pub use iter::Iter;
 pub use pinned::Pinned;
