@@ -75,7 +75,7 @@ impl Scene {
 /// The clone is counted by another thread than the reference that it is made from.
 #[test]
 fn a_kill_against_a_clone() {
-    check("kill and clone", 2, 1, || {
+    check("kill and clone", 1, 1, || {
         let scene = scene();
         let thread = scene.thread(|reference| {
             let clone = reference.clone();
@@ -88,7 +88,7 @@ fn a_kill_against_a_clone() {
 
 #[test]
 fn a_kill_against_what_is_got() {
-    check("kill and get", 2, 1, || {
+    check("kill and get", 1, 1, || {
         let scene = scene();
         let thread = scene.thread(|reference| {
             let other = RcuArc::try_get(&reference);

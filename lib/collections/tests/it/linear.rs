@@ -119,7 +119,7 @@ const KEYS: u32 = 3;
 /// Calls of a thread in a round.
 const CALLS: u64 = 8;
 const THREADS: u64 = 3;
-const ROUNDS: u64 = 300;
+const ROUNDS: u64 = 60;
 
 fn mixed(number: u64) -> u64 {
     let number = (number ^ number >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,5 +1,6 @@
 //! Tests of the structures: one program, a module for each subject.
 
+mod ages;
 mod alone;
 mod api;
 mod arc;
