@@ -1,8 +1,7 @@
 //! The hash map: a table that grows from two buckets to eight, or shrinks to two, beside calls of other
 //! threads. It moves in two units.
 //!
-//! Values are counted by a word of the machine, so that a reader that finds an entry which is not complete, or
-//! not there any more, sees that.
+//! A value is ten times its key, so that a reader sees when it finds another entry than that of its key.
 
 use std::hash::{BuildHasher, Hasher};
 use std::rc::Rc;

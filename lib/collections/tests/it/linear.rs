@@ -1,8 +1,8 @@
 //! Histories of concurrent calls are linearizable: what they returned is what the same calls return one after
 //! the other, in an order in which a call that ended before another one began comes first.
 //!
-//! Calls name one key each, so each key's calls are judged on their own. The order is searched for (the method
-//! of Wing and Gong, which notes the pairs of calls made and value reached that led nowhere).
+//! Calls name one key each, so each key's calls are judged on their own. The order is searched for (the
+//! method of Wing and Gong, which notes the pairs of calls made and value reached that led nowhere).
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
