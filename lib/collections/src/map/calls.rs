@@ -161,10 +161,10 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
-        core.prefetch_to_write(hash);
+        let ahead = core.ahead(hash);
         let desk = core.store.entries.magazines().desk();
         let taken = core.take(desk);
-        let locked = core.locked(hash, &key);
+        let locked = core.locked(ahead, hash, &key);
         let old = locked.found;
         core.put(locked, hash, taken, Entry { key, value }, desk);
         // SAFETY: found in this section.
@@ -193,10 +193,10 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
-        core.prefetch_to_write(hash);
+        let ahead = core.ahead(hash);
         let desk = core.store.entries.magazines().desk();
         let taken = core.take(desk);
-        let locked = core.locked(hash, &key);
+        let locked = core.locked(ahead, hash, &key);
         if let Some(place) = locked.found {
             core.unlock(&locked);
             // SAFETY: found in this section.
@@ -298,8 +298,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
                 (Change::Keep, _) => return (old, old),
                 (Change::Remove, None) => return (None, None),
                 (Change::Remove, Some(place)) => {
+                    let desk = core.store.entries.magazines().desk();
                     if let Some(locked) = core.lock(&view, hash) {
-                        core.remove_found(locked, place);
+                        core.remove_found(locked, place, desk);
                         return (old, None);
                     }
                 }
@@ -343,13 +344,14 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core()?;
         let hash = core.hash(key);
-        core.prefetch_to_write(hash);
-        let locked = core.locked(hash, key);
+        let ahead = core.ahead(hash);
+        let desk = core.store.entries.magazines().desk();
+        let locked = core.locked(ahead, hash, key);
         let Some(place) = locked.found else {
             core.unlock(&locked);
             return None;
         };
-        core.remove_found(locked, place);
+        core.remove_found(locked, place, desk);
         // SAFETY: found in this section.
         let entry = unsafe { core.entry(place.index) };
         Some((&entry.key, &entry.value))
@@ -385,8 +387,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
             if !condition(&entry.key, &entry.value) {
                 return None;
             }
+            let desk = core.store.entries.magazines().desk();
             if let Some(locked) = core.lock(&view, hash) {
-                core.remove_found(locked, place);
+                core.remove_found(locked, place, desk);
                 return Some(&entry.value);
             }
         }

@@ -249,9 +249,13 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         })
     }
 
+    /// The bucket that will probably be changed: it is on its way.
     #[inline(always)]
-    pub fn prefetch_to_write(&self, hash: u64) {
-        prefetch_to_write(self.table().bucket(hash));
+    pub fn ahead(&self, hash: u64) -> (&Table, &Bucket) {
+        let table = self.table();
+        let bucket = table.bucket(hash);
+        prefetch_to_write(bucket);
+        (table, bucket)
     }
 }
 

@@ -154,7 +154,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         for (at, bucket) in buckets.iter().enumerate().rev() {
             bucket.unlock_moved(tags[at].expect("it is locked"));
         }
-        self.clean(overflows);
+        for overflow in overflows {
+            self.retire_overflow(overflow);
+        }
         true
     }
 

@@ -5,9 +5,10 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::{Entry, Garbage};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::slab::{Desk, Full, Mine, Removed, Unit};
+use crate::slab::{Desk, Full, Removed, Unit};
 use crate::table::Bucket;
 
+<<<<<<< HEAD
 impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Retires overflow buckets that were unlinked under a lock. The caller holds none.
     #[inline(always)]
@@ -24,6 +25,13 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             let mine = self.store.overflows.magazines().shared().mine();
             self.remove(mine, index, 0, Bucket::BATCH, Garbage::Overflows);
         }
+=======
+impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+    /// Retires an overflow bucket that was unlinked under a lock. The caller holds none.
+    pub fn retire_overflow(&self, index: u32) {
+        let shared = self.store.overflows.magazines().shared();
+        self.remove(shared, index, 0, Bucket::BATCH, Garbage::Overflows);
+>>>>>>> refs/heads/mapperf
     }
 
     /// Frees something after a grace period. Everything that is passed here was unlinked from this map.
@@ -44,19 +52,23 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             }
         };
         let batch = <Entry<K, V> as Unit>::BATCH;
-        self.remove(desk.mine(), index, weight, batch, Garbage::Entries);
+        if !desk.push_gone(index, weight, batch) {
+            self.remove(desk, index, weight, batch, Garbage::Entries);
+        }
     }
 
     /// Puts an index to its batch, and retires the batch if it is full. No lock is held meanwhile.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn remove(
         &self,
-        mine: Mine<'_>,
+        desk: Desk<'_>,
         index: u32,
         weight: usize,
         batch: usize,
         of: fn(Full) -> Garbage,
     ) {
+        let mine = desk.mine();
         match mine.remove(index, weight, batch) {
             Removed::Kept => {}
             Removed::First => {

@@ -66,10 +66,11 @@ impl<K, V> Taken<'_, K, V> {
 impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     #[inline(always)]
     pub fn take(&self, desk: Desk<'_>) -> Taken<'_, K, V> {
-        Taken(&self.store, self.store.entries.take(&desk.mine()))
+        Taken(&self.store, self.store.entries.take(desk))
     }
 
     /// Looks without a lock for an entry of which `is` returns true.
+    #[inline(always)]
     pub fn view(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> View<'_> {
         let mut table = self.table();
         loop {
@@ -97,6 +98,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     }
 
     /// Locks the bucket of a view, if what was seen is still true.
+    #[inline(always)]
     pub fn lock<'a>(&'a self, view: &View<'a>, hash: u64) -> Option<Locked<'a>> {
         let tags = view.bucket.lock()?;
         if !self.is_same(view, tags, hash) {
@@ -111,14 +113,17 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         })
     }
 
+    #[inline(always)]
     fn is_same(&self, view: &View<'_>, tags: Tags, hash: u64) -> bool {
-        let tag = tag_of(hash);
-        if let Some(place) = view.found {
-            let own = std::ptr::eq(place.bucket, view.bucket);
-            let tags = if own { tags } else { place.bucket.tags() };
-            return tags.matching(tag).has(place.slot)
-                && place.bucket.slot(place.slot) == place.index;
-        }
+        let Some(place) = view.found else {
+            return self.has_no_other(view, tags, tag_of(hash));
+        };
+        let own = std::ptr::eq(place.bucket, view.bucket);
+        let tags = if own { tags } else { place.bucket.tags() };
+        tags.has(place.slot) && place.bucket.slot(place.slot) == place.index
+    }
+
+    fn has_no_other(&self, view: &View<'_>, tags: Tags, tag: u64) -> bool {
         let (mut bucket, mut tags, mut next) = (view.bucket, tags, 0);
         loop {
             for slot in tags.matching(tag) {
@@ -136,7 +141,12 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Locks the bucket of a key, and looks for the key.
     #[inline(always)]
-    pub fn locked<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Locked<'_>
+    pub fn locked<'a, Q: Eq + ?Sized>(
+        &'a self,
+        (mut table, mut bucket): (&'a Table, &'a Bucket),
+        hash: u64,
+        key: &Q,
+    ) -> Locked<'a>
     where
         K: Borrow<Q>,
     {
@@ -148,10 +158,11 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 }
             }
         }
-        let mut table = self.table();
         loop {
-            table = self.writable(table, hash);
-            let bucket = table.bucket(hash);
+            if table.next().is_some() {
+                table = self.writable(table, hash);
+                bucket = table.bucket(hash);
+            }
             if let Some(tags) = bucket.lock() {
                 let found = self.find(bucket, tags, hash, |index| self.has_key(index, key));
                 return Locked {
@@ -220,9 +231,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 return tags;
             }
         }
-        let shared = self.store.overflows.magazines().shared().mine();
-        let number = self.store.overflows.take(&shared);
-        drop(shared);
+        let shared = self.store.overflows.magazines().shared();
+        let number = self.store.overflows.take(shared);
         // SAFETY: the index is ours, and no reader knows it; zeros are an empty bucket.
         let overflow = unsafe {
             let place = self.store.overflows.at(number);
@@ -242,44 +252,38 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Removes the entry that was found, and retires it.
     #[inline(always)]
-    pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>) {
-        let desk = self.store.entries.magazines().desk();
-        let mut overflows = Vec::new();
-        let tags = if std::ptr::eq(place.bucket, locked.bucket) {
-            locked.bucket.set_tag(place.slot, 0, locked.tags)
+    pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>, desk: Desk<'_>) {
+        if std::ptr::eq(place.bucket, locked.bucket) {
+            let tags = locked.bucket.set_tag(place.slot, 0, locked.tags);
+            locked.bucket.unlock(tags);
         } else {
-            self.remove_from_overflow(&locked, place, &mut overflows)
-        };
-        locked.bucket.unlock(tags);
-        self.clean(overflows);
+            self.remove_from_overflow(&locked, place);
+        }
         self.retire_entry(place.index, desk);
         self.count(-1, locked.table, desk);
     }
 
     /// Removes an entry of an overflow bucket, and unlinks the bucket if it is the first one, and empty now.
+    /// Unlocks.
     #[cold]
     #[inline(never)]
-    fn remove_from_overflow(
-        &self,
-        locked: &Locked<'_>,
-        place: Place<'_>,
-        overflows: &mut Vec<u32>,
-    ) -> Tags {
+    fn remove_from_overflow(&self, locked: &Locked<'_>, place: Place<'_>) {
         let overflow = place.bucket;
         let tags = overflow.set_tag(place.slot, 0, overflow.tags());
         overflow.unlock(tags);
         let link = locked.bucket.slot(LAST);
         if tags.used().next().is_some() || !std::ptr::eq(overflow, self.overflow(link)) {
-            return locked.tags;
+            return self.unlock(locked);
         }
-        overflows.push(link & !LINK);
-        match self.next_in_chain(overflow, tags) {
+        let tags = match self.next_in_chain(overflow, tags) {
             None => locked.tags.without_more(),
             Some(_) => {
                 locked.bucket.set_slot(LAST, overflow.slot(LAST));
                 locked.tags
             }
-        }
+        };
+        locked.bucket.unlock(tags);
+        self.retire_overflow(link & !LINK);
     }
 
     /// Removes an entry that was found before, if it is still there. Compares no keys.
@@ -287,8 +291,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         loop {
             let view = self.view(hash, |it| it == index);
             let Some(place) = view.found else { return };
+            let desk = self.store.entries.magazines().desk();
             if let Some(locked) = self.lock(&view, hash) {
-                return self.remove_found(locked, place);
+                return self.remove_found(locked, place, desk);
             }
         }
     }
@@ -296,8 +301,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Counts, and looks now and then whether the table should have another size.
     #[inline(always)]
     fn count(&self, by: isize, table: &Table, desk: Desk<'_>) {
-        let count = desk.mine().count(by);
-        if count & 63 == 0 || table.len() < 64 {
+        let count = desk.count(by);
+        if count & 63 == 0 || table.bits() < 6 {
             self.consider(table);
         }
     }

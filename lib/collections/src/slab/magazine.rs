@@ -47,18 +47,28 @@ impl List {
         self.len() == 0
     }
 
-    /// The last index, and the one that is the last then.
-    #[inline(always)]
-    pub fn pop(&self) -> Option<(u32, Option<u32>)> {
+    /// The last index.
+    pub fn pop(&self) -> Option<u32> {
         let last = self.len().checked_sub(1)?;
-        let items = self.items.load(Ordering::Relaxed);
         self.length.store(last as u32, Ordering::Release);
         // SAFETY: so many are initialised; a list that is not empty has items.
-        unsafe { Some((*items.add(last), (last > 0).then(|| *items.add(last - 1)))) }
+        Some(unsafe { *self.items.load(Ordering::Relaxed).add(last) })
+    }
+
+    /// The last index, and the one that is the last then; only if there are two.
+    #[inline(always)]
+    fn pop_of_two(&self) -> Option<(u32, u32)> {
+        let length = self.len();
+        if length < 2 {
+            return None;
+        }
+        let items = self.items.load(Ordering::Relaxed);
+        self.length.store(length as u32 - 1, Ordering::Release);
+        // SAFETY: so many are initialised; a list that is not empty has items.
+        unsafe { Some((*items.add(length - 1), *items.add(length - 2))) }
     }
 
     /// Only if it is not full. Returns the new length.
-    #[inline(always)]
     pub fn push(&self, index: u32) -> usize {
         let mut items = self.items.load(Ordering::Relaxed);
         if items.is_null() {
@@ -72,8 +82,19 @@ impl List {
         length + 1
     }
 
-    #[cold]
-    #[inline(never)]
+    /// If it is not empty, and has less than so many then.
+    #[inline(always)]
+    fn push_between(&self, index: u32, most: usize) -> bool {
+        let length = self.len();
+        if length.wrapping_sub(1) >= most - 2 {
+            return false;
+        }
+        // SAFETY: a list that is not empty has items, and `most` is at most `BATCH`.
+        unsafe { self.items.load(Ordering::Relaxed).add(length).write(index) };
+        self.length.store(length as u32 + 1, Ordering::Release);
+        true
+    }
+
     fn allocate(&self) -> *mut u32 {
         let items: Box<[u32; BATCH]> = Box::new([0; BATCH]);
         let items = Box::into_raw(items).cast();
@@ -130,6 +151,8 @@ impl Full {
 /// The lists of one thread, and its counters.
 #[repr(align(128))]
 pub struct Magazine {
+    /// The thread's index.
+    owner: usize,
     free: List,
     gone: List,
     /// Bytes that the entries in `gone` own.
@@ -147,8 +170,9 @@ const ASKED: u32 = 1;
 const SHARED: u32 = 2;
 
 impl Magazine {
-    fn new(locked: u32) -> Magazine {
+    fn new(owner: usize, locked: u32) -> Magazine {
         Magazine {
+            owner,
             free: List::new(),
             gone: List::new(),
             weight: AtomicUsize::new(0),
@@ -156,63 +180,101 @@ impl Magazine {
             locked: AtomicU32::new(locked),
         }
     }
+
+    fn weigh(&self, weight: usize) {
+        let sum = self.weight.load(Ordering::Relaxed);
+        self.weight.store(sum.saturating_add(weight), Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn count(&self, by: isize) -> isize {
+        let count = self.count.load(Ordering::Relaxed) + by;
+        self.count.store(count, Ordering::Relaxed);
+        count
+    }
 }
 
 /// Where a thread finds its magazine.
 #[derive(Clone, Copy)]
 pub struct Desk<'a> {
     magazine: &'a Magazine,
-    owner: usize,
     lock: &'a Mutex<()>,
 }
 
 impl<'a> Desk<'a> {
-    /// The magazine to use, for some instructions.
+    /// The magazine, if this thread uses it without the lock: for the usual steps, which
+    /// [`mine`](Desk::mine) can do as well.
     #[inline(always)]
-    pub fn mine(self) -> Mine<'a> {
-        let Desk {
-            magazine, owner, ..
-        } = self;
+    fn alone(self) -> Option<&'a Magazine> {
         // [MAP-3]
-        let lock = match magazine.locked.load(Ordering::Acquire) {
-            0 => None,
-            _ => Some(lock(self.lock)),
+        (self.magazine.locked.load(Ordering::Acquire) == 0).then_some(self.magazine)
+    }
+
+    /// A free index and the one that is next, if this leaves the list with one.
+    #[inline(always)]
+    pub fn pop_free(self) -> Option<(u32, u32)> {
+        self.alone()?.free.pop_of_two()
+    }
+
+    /// Puts an index to those of the batch, if it is neither the first nor the last.
+    #[inline(always)]
+    pub fn push_gone(self, index: u32, weight: usize, batch: usize) -> bool {
+        let Some(magazine) = self.alone() else {
+            return false;
         };
-        Mine {
-            magazine,
-            owner,
-            lock,
+        let pushed = magazine.gone.push_between(index, batch);
+        if pushed && weight != 0 {
+            magazine.weigh(weight);
         }
+        pushed
+    }
+
+    /// Counts entries that were added or removed; returns this thread's count.
+    #[inline(always)]
+    pub fn count(self, by: isize) -> isize {
+        match self.alone() {
+            Some(magazine) => magazine.count(by),
+            None => self.count_locked(by),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_locked(self, by: isize) -> isize {
+        self.mine().magazine.count(by)
+    }
+
+    /// The magazine to use, for some instructions.
+    pub fn mine(self) -> Mine<'a> {
+        let lock = match self.alone() {
+            Some(_) => None,
+            None => Some(lock(self.lock)),
+        };
+        let magazine = self.magazine;
+        Mine { magazine, lock }
     }
 }
 
 /// A magazine that this thread may use.
 pub struct Mine<'a> {
     magazine: &'a Magazine,
-    owner: usize,
     /// Where the magazine is not this thread's alone.
     lock: Option<MutexGuard<'a, ()>>,
 }
 
 impl Mine<'_> {
     pub fn owner(&self) -> usize {
-        self.owner
+        self.magazine.owner
     }
 
-    #[inline(always)]
     pub fn free(&self) -> &List {
         &self.magazine.free
     }
 
     /// Puts an index to those of the batch. Returns whether the batch is to be sealed now.
-    #[inline(always)]
     pub fn remove(&self, index: u32, weight: usize, batch: usize) -> Removed {
         let length = self.magazine.gone.push(index);
-        if weight != 0 {
-            let sum = self.magazine.weight.load(Ordering::Relaxed);
-            let sum = sum.saturating_add(weight);
-            self.magazine.weight.store(sum, Ordering::Relaxed);
-        }
+        self.magazine.weigh(weight);
         match length {
             length if length >= batch || self.lock.is_some() && self.is_asked() => Removed::Full,
             1 => Removed::First,
@@ -222,7 +284,7 @@ impl Mine<'_> {
 
     /// Takes the batch and its weight, and clears the mark.
     pub fn seal(&self) -> (Full, usize) {
-        let full = self.magazine.gone.take(self.owner);
+        let full = self.magazine.gone.take(self.owner());
         let weight = self.magazine.weight.swap(0, Ordering::Relaxed);
         if self.lock.is_some() {
             // [MAP-3] The next user of the lists sees what this one did.
@@ -233,19 +295,11 @@ impl Mine<'_> {
 
     /// Takes the free indexes.
     pub fn take_free(&self) -> Full {
-        self.magazine.free.take(self.owner)
+        self.magazine.free.take(self.owner())
     }
 
     fn is_asked(&self) -> bool {
         self.magazine.locked.load(Ordering::Relaxed) & ASKED != 0
-    }
-
-    /// Counts entries that were added or removed; returns this thread's count.
-    #[inline(always)]
-    pub fn count(&self, by: isize) -> isize {
-        let count = self.magazine.count.load(Ordering::Relaxed) + by;
-        self.magazine.count.store(count, Ordering::Relaxed);
-        count
     }
 }
 
@@ -270,7 +324,7 @@ impl Magazines {
     pub fn new() -> Magazines {
         Magazines {
             leaves: [const { AtomicPtr::new(ptr::null_mut()) }; LEAVES],
-            shared: Magazine::new(SHARED),
+            shared: Magazine::new(NO_THREAD, SHARED),
             lock: Mutex::new(()),
         }
     }
@@ -278,7 +332,9 @@ impl Magazines {
     /// The calling thread's, for a call of the map at most: at the end of a thread its index changes.
     #[inline(always)]
     pub fn desk(&self) -> Desk<'_> {
-        let owner = quiescent::thread_index().unwrap_or(NO_THREAD);
+        let Some(owner) = quiescent::thread_index() else {
+            return self.shared();
+        };
         let (leaf, place) = place_of(owner);
         if leaf >= LEAVES {
             return self.shared();
@@ -290,7 +346,6 @@ impl Magazines {
         Desk {
             // SAFETY: a leaf, which has so many and lives as long as `self`.
             magazine: unsafe { &*first.add(place) },
-            owner,
             lock: &self.lock,
         }
     }
@@ -299,7 +354,6 @@ impl Magazines {
     pub fn shared(&self) -> Desk<'_> {
         Desk {
             magazine: &self.shared,
-            owner: NO_THREAD,
             lock: &self.lock,
         }
     }
@@ -307,7 +361,8 @@ impl Magazines {
     #[cold]
     #[inline(never)]
     fn add(&self, leaf: usize) -> *mut Magazine {
-        let new: Box<[Magazine]> = (0..1 << leaf).map(|_| Magazine::new(0)).collect();
+        let owners = (1 << leaf) - 1..(2 << leaf) - 1;
+        let new: Box<[Magazine]> = owners.map(|owner| Magazine::new(owner, 0)).collect();
         let new: *mut [Magazine] = Box::into_raw(new);
         let (ok, err) = (Ordering::AcqRel, Ordering::Acquire);
         match self.leaves[leaf].compare_exchange(ptr::null_mut(), new.cast(), ok, err) {
@@ -320,33 +375,26 @@ impl Magazines {
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = (usize, &Magazine)> {
+    fn all(&self) -> impl Iterator<Item = &Magazine> {
         let leaves = self.leaves.iter().enumerate();
         let leaves = leaves.filter_map(|(leaf, first)| {
             let first = first.load(Ordering::Acquire);
             // SAFETY: a leaf, which has so many and lives as long as `self`.
-            (!first.is_null()).then(|| (leaf, unsafe { slice_of(first, leaf).as_ref() }))
+            (!first.is_null()).then(|| unsafe { slice_of(first, leaf).as_ref() })
         });
-        let owned = leaves.flat_map(|(leaf, magazines)| {
-            let first = (1 << leaf) - 1;
-            magazines
-                .iter()
-                .enumerate()
-                .map(move |(at, it)| (first + at, it))
-        });
-        owned.chain([(NO_THREAD, &self.shared)])
+        leaves.flatten().chain([&self.shared])
     }
 
     /// The sum of the threads' counts.
     pub fn sum(&self) -> isize {
-        let counts = self.all().map(|(_, it)| it.count.load(Ordering::Relaxed));
+        let counts = self.all().map(|it| it.count.load(Ordering::Relaxed));
         counts.fold(0, isize::wrapping_add)
     }
 
     /// Marks the magazines of which the worker wants the batch. Returns whether there are any.
     pub fn ask(&self) -> bool {
         let mut any = false;
-        for (_, magazine) in self.all() {
+        for magazine in self.all() {
             if !magazine.gone.is_empty() {
                 magazine.locked.fetch_or(ASKED, Ordering::Release);
                 any = true;
@@ -358,26 +406,22 @@ impl Magazines {
     /// Calls `take` with each magazine that is still asked for, under the lock. After a grace period since
     /// [`ask`](Magazines::ask).
     pub fn asked(&self, mut take: impl FnMut(Mine<'_>)) {
-        for (owner, magazine) in self.all() {
+        for magazine in self.all() {
             let lock = Some(lock(&self.lock));
             if magazine.locked.load(Ordering::Relaxed) & ASKED != 0 {
-                take(Mine {
-                    magazine,
-                    owner,
-                    lock,
-                });
+                take(Mine { magazine, lock });
             }
         }
     }
 
     /// Whether a batch has been begun.
     pub fn any_gone(&self) -> bool {
-        self.all().any(|(_, magazine)| !magazine.gone.is_empty())
+        self.all().any(|magazine| !magazine.gone.is_empty())
     }
 
     /// Takes all batches. The caller has the slab for itself.
     pub fn take_all(&self) -> Vec<Full> {
-        self.all().map(|(owner, it)| it.gone.take(owner)).collect()
+        self.all().map(|it| it.gone.take(it.owner)).collect()
     }
 }
 

@@ -13,7 +13,7 @@
 mod magazine;
 mod pool;
 
-pub use magazine::{Desk, Full, Mine, Removed};
+pub use magazine::{Desk, Full, Removed};
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
@@ -98,22 +98,24 @@ impl<T: Unit> Slab<T> {
 
     /// A free index, of which the caller initialises the entry.
     #[inline(always)]
-    pub fn take(&self, mine: &Mine<'_>) -> u32 {
-        match mine.free().pop() {
+    pub fn take(&self, desk: Desk<'_>) -> u32 {
+        match desk.pop_free() {
             Some((index, next)) => {
-                if let Some(next) = next {
-                    // SAFETY: it is in this thread's list of free indexes.
-                    prefetch_to_write(unsafe { self.at(next) });
-                }
+                // SAFETY: it is in this thread's list of free indexes.
+                prefetch_to_write(unsafe { self.at(next) });
                 index
             }
-            None => self.refill(mine),
+            None => self.take_slowly(desk),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn refill(&self, mine: &Mine<'_>) -> u32 {
+    fn take_slowly(&self, desk: Desk<'_>) -> u32 {
+        let mine = desk.mine();
+        if let Some(index) = mine.free().pop() {
+            return index;
+        }
         let mut pool = lock(&self.pool);
         if let Some(list) = pool.ready_list(mine.owner()) {
             mine.free().put(list);
@@ -127,7 +129,7 @@ impl<T: Unit> Slab<T> {
                 }
             }
         }
-        mine.free().pop().expect("the list was filled").0
+        mine.free().pop().expect("the list was filled")
     }
 
     /// # Panics

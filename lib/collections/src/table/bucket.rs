@@ -174,6 +174,12 @@ impl Tags {
         Slots(top_bits(self) & 0xfff)
     }
 
+    /// Whether this slot has an entry.
+    #[inline(always)]
+    pub fn has(self, slot: usize) -> bool {
+        top_bits(self) >> slot & 1 != 0
+    }
+
     /// A slot for one entry more.
     #[inline(always)]
     pub fn unused(self) -> Option<usize> {
@@ -186,12 +192,6 @@ impl Tags {
 /// A set of slots, lowest first.
 #[derive(Clone, Copy)]
 pub struct Slots(u32);
-
-impl Slots {
-    pub fn has(self, slot: usize) -> bool {
-        self.0 >> slot & 1 != 0
-    }
-}
 
 impl Iterator for Slots {
     type Item = usize;
