@@ -12,7 +12,7 @@ pub trait Key: Stored + Hash + Eq {}
 
 impl<T: Stored + Hash + Eq> Key for T {}
 
-/// A hasher, which the library's worker uses, too.
-pub trait Hashes: BuildHasher + Sync {}
+/// A hasher. The library's worker uses it, too, perhaps after the map was forgotten: so it borrows nothing.
+pub trait Hashes: BuildHasher + Sync + 'static {}
 
-impl<S: BuildHasher + Sync> Hashes for S {}
+impl<S: BuildHasher + Sync + 'static> Hashes for S {}

@@ -1,10 +1,8 @@
 //! Structures on read-copy-update, for what programs put behind RCU: readers take no lock, execute no fence,
 //! and write to no memory that other threads write. [`quiescent`] explains sections, guards and domains.
 //!
-//! | structure | for |
-//! |---|---|
-//! | [`RcuHashMap`] | keys that are looked up often, and inserted and removed now and then, by any thread |
-//! | [`RcuArc`] | one object that many threads refer to for long: counting writes no shared memory |
+//! * [`RcuHashMap`]: keys that are looked up often, and inserted and removed by any thread.
+//! * [`RcuArc`]: one object that many threads refer to for long; counting writes no shared memory.
 //!
 //! ```
 //! use quiescent_collections::RcuHashMap;
@@ -16,13 +14,21 @@
 //! ```
 //!
 //! # Which structure
-//! * A table that changes rarely and as a whole: a `HashMap` in an [`RcuCell`](quiescent::RcuCell). It reads
-//!   as fast, and a reader sees one state of it.
-//! * Entries that change one by one: [`RcuHashMap`]. Two reads may see two states.
-//! * Values that are changed more often than they are read: a lock (or, in the map, values that are atomic).
+//! | the data | structure |
+//! |---|---|
+//! | a table that changes rarely, or as a whole | a `HashMap` in an [`RcuCell`](quiescent::RcuCell) |
+//! | entries that change one by one | [`RcuHashMap`]: two reads may see two states |
+//! | the same, read across an `await` or by threads that wait | `new_in` with an [`Srcu`](quiescent::Srcu) |
+//! | one object, used for long by many threads, then closed | [`RcuArc`] |
+//! | values that are changed more often than they are read | a lock; or, in the map, values that are atomic |
+//!
+//! [The guide](quiescent::guide::which_structure) says more: numbers, costs, and when none of them.
+//! `lib/collections/examples` has complete programs: a routing table, a registry of connections, interning,
+//! and a cache in an async service.
 //!
 //! # Features
-//! `serde`: `Serialize` and `Deserialize` for the map.
+//! * `serde`: `Serialize` and `Deserialize` for the map.
+//! * `rayon`: `par_iter` of a pinned map, `par_extend`, and `collect` of a parallel iterator.
 
 #![deny(missing_docs)]
 
@@ -35,4 +41,6 @@ mod table;
 
 pub use arc::{RcuArc, RcuOwner};
 pub use bounds::{Hashes, Key, Stored};
+#[cfg(feature = "rayon")]
+pub use map::ParIter;
 pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};

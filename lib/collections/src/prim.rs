@@ -1,10 +1,49 @@
-//! The primitives: the other modules take atomics and locks from here only, so that a model can replace them.
+//! The primitives: the other modules take atomics and locks from here only. The explorer replaces them
+//! (`check/models/packages/explorer-collections`).
 
-pub use std::sync::atomic::{
-    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+#[cfg(quiescent_explorer)]
+pub use quiescent_models::explorer::{
+    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard,
+    Ordering, fence, yield_now,
+};
+#[cfg(not(quiescent_explorer))]
+pub use std::{
+    sync::atomic::{
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    },
+    sync::{Mutex, MutexGuard},
+    thread::yield_now,
 };
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::alloc::{Layout, alloc_zeroed};
+use std::sync::PoisonError;
+
+/// Waits for a lock so many times before the thread gives the rest of its time slice away.
+#[cfg(not(quiescent_explorer))]
+const SPINS: u32 = 100;
+#[cfg(quiescent_explorer)]
+const SPINS: u32 = 1;
+
+/// Objects that a block of counts serves (`arc`), and threads that have a page there: those with lower
+/// indexes.
+#[cfg(not(quiescent_explorer))]
+pub const COUNTED: (usize, usize) = (512, 1024);
+#[cfg(quiescent_explorer)]
+pub const COUNTED: (usize, usize) = (64, 4);
+
+/// A zeroed value that is never freed; null without memory.
+///
+/// # Safety
+/// All zeros is a value of T, and T has a size.
+pub unsafe fn zeroed<T: 'static>() -> *mut T {
+    // SAFETY: the caller's promise.
+    let made = unsafe { alloc_zeroed(Layout::new::<T>()).cast() };
+    // For ever is until the execution ends.
+    #[cfg(quiescent_explorer)]
+    // SAFETY: from the allocator, as a box; then no thread is left that could use it.
+    quiescent_models::explorer::at_end(move || drop(unsafe { Box::<T>::from_raw(made) }));
+    made
+}
 
 /// Takes a lock. No code that runs under one of this crate's locks leaves the data in between.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -42,8 +81,9 @@ fn prefetch_for<T, const WRITE: bool>(address: *const T) {
 /// rest of the thread's time slice.
 pub fn wait(spins: &mut u32) {
     *spins += 1;
-    match *spins {
-        ..100 => std::hint::spin_loop(),
-        _ => std::thread::yield_now(),
+    if *spins < SPINS {
+        std::hint::spin_loop();
+    } else {
+        yield_now();
     }
 }

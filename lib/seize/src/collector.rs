@@ -102,10 +102,14 @@ impl Collector {
         };
         // SAFETY: the caller's promise; if there were owned guards, also after a grace period of theirs.
         let last = move |this: Collector| unsafe { free(ptr, &this) };
-        let first = move || match sends {
+        let first = move || {
+            if !sends {
+                return last(this);
+            }
+            let places = this.places.clone();
             // SAFETY: the caller's promise.
-            true => unsafe { this.places.clone().sent.defer_unchecked(move || last(this)) },
-            false => last(this),
+            unsafe { places.sent.defer_unchecked(move || last(this)) };
+            places.sent.defer(|| ()); // it has waited long enough: prompt, with what was queued before
         };
         // SAFETY: the caller's promise.
         unsafe { self.places.local.defer_unchecked(first) };

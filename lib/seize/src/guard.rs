@@ -1,8 +1,8 @@
 //! [`Guard`]s: sections of a collector.
 
-use std::cell::Cell;
 use std::fmt;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use quiescent::{Domain, Sendable, Srcu};
 
@@ -38,15 +38,12 @@ pub trait Guard {
         self.collector().flush();
     }
 
-    /// A number that this thread has, and no other one.
+    /// A number that this thread has, and no other living one: [`quiescent::thread_index`]. Where there is
+    /// none, larger than any of these.
     fn thread_id(&self) -> usize {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        thread_local!(static ID: Cell<Option<usize>> = const { Cell::new(None) });
-        ID.get().unwrap_or_else(|| {
-            let id = NEXT.fetch_add(1, Ordering::Relaxed);
-            ID.set(Some(id));
-            id
-        })
+        thread_local!(static PLACE: u8 = const { 0 });
+        let place = || PLACE.with(|place| ptr::from_ref(place).addr());
+        quiescent::thread_index().unwrap_or_else(place)
     }
 
     /// Loads a pointer.

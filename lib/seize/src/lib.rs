@@ -33,7 +33,6 @@
 //!   hurries what was retired before, and runs what is ready.
 //! * [`Guard::refresh`] of a local guard does nothing unless a grace period waits for this thread.
 //! * The first owned guard makes the collector wait for owned guards, too, and retiring slower from then on.
-//! * [`Guard::thread_id`]: numbers are not used again, so they are not small if many threads come and go.
 //! * The child of a fork can use everything. What was retired before the fork is reclaimed in the parent.
 //! * **Absent**: the module `guide`.
 

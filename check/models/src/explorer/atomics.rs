@@ -151,6 +151,21 @@ macro_rules! common {
                 Some(old) => Err($get(old)),
             }
         }
+
+        /// As [`compare_exchange`](Self::compare_exchange): it does not fail for no reason.
+        ///
+        /// # Errors
+        /// The value, if it is not `current`.
+        #[track_caller]
+        pub fn compare_exchange_weak(
+            &self,
+            current: $value,
+            new: $value,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<$value, $value> {
+            self.compare_exchange(current, new, success, failure)
+        }
     };
 }
 
@@ -168,7 +183,7 @@ macro_rules! integer {
                 $name { initial: real::$name::new(value), place: real::AtomicU64::new(0) }
             }
 
-            common!($value, |bits: u64| bits as $value, u64::from);
+            common!($value, |bits: u64| bits as $value, |value| value as u64);
 
             /// Adds, wrapping around; returns the previous value.
             #[track_caller]
@@ -194,6 +209,30 @@ macro_rules! integer {
                 self.fetch(order, real::$name::fetch_and, |old, value| old & value, value)
             }
 
+            /// Stores what `f` makes of the value, if that is something; returns the previous value.
+            ///
+            /// # Errors
+            /// The value, if `f` returns nothing.
+            #[track_caller]
+            pub fn fetch_update(
+                &self,
+                success: Ordering,
+                failure: Ordering,
+                mut f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut stored = false;
+                let old = modify(|e| self.locate(e), |old| {
+                    let new = f(old as $value);
+                    stored = new.is_some();
+                    new.map(|new| new as u64)
+                });
+                match old {
+                    None => self.initial.fetch_update(success, failure, f),
+                    Some(old) if stored => Ok(old as $value),
+                    Some(old) => Err(old as $value),
+                }
+            }
+
             #[track_caller]
             fn fetch(
                 &self,
@@ -202,7 +241,7 @@ macro_rules! integer {
                 inside: fn($value, $value) -> $value,
                 value: $value,
             ) -> $value {
-                modify(|e| self.locate(e), |old| Some(inside(old as $value, value).into()))
+                modify(|e| self.locate(e), |old| Some(inside(old as $value, value) as u64))
                     .map_or_else(|| outside(&self.initial, value, order), |old| old as $value)
             }
         }
@@ -232,6 +271,32 @@ integer!(
     /// A 64-bit atomic of the explorer.
     AtomicU64, u64
 );
+integer!(
+    /// A word of the explorer.
+    AtomicUsize, usize
+);
+integer!(
+    /// A signed word of the explorer.
+    AtomicIsize, isize
+);
+
+/// An atomic truth value of the explorer.
+pub struct AtomicBool {
+    initial: real::AtomicBool,
+    place: real::AtomicU64,
+}
+
+impl AtomicBool {
+    /// An atomic with this value.
+    pub const fn new(value: bool) -> AtomicBool {
+        AtomicBool {
+            initial: real::AtomicBool::new(value),
+            place: real::AtomicU64::new(0),
+        }
+    }
+
+    common!(bool, |bits: u64| bits != 0, u64::from);
+}
 
 /// An atomic pointer of the explorer.
 pub struct AtomicPtr<T> {

@@ -77,7 +77,7 @@ mod runtime;
 mod storage;
 
 pub use crate::{LEAF_SLOTS, MAX_LEAVES};
-pub use atomics::{AtomicPtr, AtomicU32, AtomicU64};
+pub use atomics::{AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 pub use events::{allow_timer, pass_time, ring, set_timer, wait_for_events};
 #[doc(hidden)]
 pub use explore::explore_unpruned;

@@ -9,14 +9,14 @@
 //! child of a fork finds nothing locked or half done, wherever the other threads were: it loses at most a
 //! page or a block that was not published.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::alloc::{Layout, handle_alloc_error};
 
-use crate::prim::{AtomicPtr, AtomicU64, Ordering};
+use crate::prim::{AtomicPtr, AtomicU64, COUNTED, Ordering, zeroed};
 
 /// Objects that a block serves.
-const OBJECTS: usize = 512;
+const OBJECTS: usize = COUNTED.0;
 /// Threads that have pages: those with lower indexes.
-const THREADS: usize = 1024;
+const THREADS: usize = COUNTED.1;
 
 /// The first block: the one that was made last.
 static BLOCKS: AtomicPtr<Block> = AtomicPtr::new(std::ptr::null_mut());
@@ -32,15 +32,6 @@ struct Block {
     /// A bit for each object.
     taken: [AtomicU64; OBJECTS / 64],
     next: AtomicPtr<Block>,
-}
-
-/// A zeroed value that is never freed; null without memory.
-///
-/// # Safety
-/// All zeros is a value of T.
-unsafe fn zeroed<T>() -> *mut T {
-    // SAFETY: the types of this module have a size.
-    unsafe { alloc_zeroed(Layout::new::<T>()).cast() }
 }
 
 /// The block of objects that have been killed. It has no pages: one comparison finds out whether the object
@@ -116,10 +107,8 @@ impl Column {
 
     /// Makes a page for the calling thread, which has this index, if that is possible and none is there.
     pub fn reach(&self, index: usize) {
-        let Some(place) = self.block.pages.get(index) else {
-            return;
-        };
-        if place.load(Ordering::Acquire).is_null() {
+        let place = self.block.pages.get(index);
+        if let Some(place) = place.filter(|it| it.load(Ordering::Acquire).is_null()) {
             // SAFETY: a page consists of atomic integers.
             place.store(unsafe { zeroed::<Page>() }, Ordering::Release);
         }

@@ -193,12 +193,6 @@ impl<T> Deref for RcuArc<T> {
     }
 }
 
-impl<T> AsRef<T> for RcuArc<T> {
-    fn as_ref(&self) -> &T {
-        self
-    }
-}
-
 impl<T: fmt::Debug> fmt::Debug for RcuArc<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)

@@ -33,7 +33,7 @@ pub struct Occupied<'g, K, V> {
     pub value: V,
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     /// The value of a key.
     ///
     /// Wait-free: no lock, no fence, no write to shared memory, and one step more for each resize that is
@@ -60,7 +60,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> RcuHashMap<K, V, S, D> {
     /// use quiescent_collections::RcuHashMap;
     ///
     /// let (one, other) = (Domain::new(), Domain::new());
-    /// let map: RcuHashMap<i32, i32, _, _> = RcuHashMap::new_in(&one);
+    /// let map: RcuHashMap<i32, i32, _, _> = RcuHashMap::new_in(one.clone());
     /// map.get(&1, &other.read_lock()); // panics: a guard of another domain
     /// ```
     #[inline(always)]

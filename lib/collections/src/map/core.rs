@@ -41,16 +41,14 @@ impl<K, V, S, D> Core<K, V, S, D> {
         domain: D,
         weight: Option<Weight<K, V>>,
     ) -> Box<Core<K, V, S, D>> {
-        let core = Box::new(Core {
+        Box::new(Core {
             root: AtomicPtr::new(Box::into_raw(table)),
             store: Store::new(),
             hasher,
             domain,
             weight,
             sealer: Sealer::new(),
-        });
-        core.sealer.open(&*core);
-        core
+        })
     }
 
     /// The table that lookups begin with.
@@ -156,7 +154,7 @@ impl<K, V, S, D> Core<K, V, S, D> {
     }
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// The multiplication mends weak hashers: buckets are found by the highest bits.
     #[inline(always)]
     pub fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {

@@ -12,22 +12,25 @@ mod store;
 mod traits;
 mod write;
 
+#[cfg(feature = "rayon")]
+mod rayon;
 #[cfg(feature = "serde")]
 mod serde;
 
+#[cfg(feature = "rayon")]
+pub use self::rayon::ParIter;
 pub use calls::{Change, Occupied};
 pub use iter::Iter;
 pub use pinned::Pinned;
 
 use std::hash::RandomState;
 use std::ptr;
-use std::sync::Mutex;
 
 use quiescent::{Global, Guard, Handle, Reads, Weigh};
 
 use self::core::{Core, Weight};
 use crate::bounds::Stored;
-use crate::prim::{AtomicPtr, Ordering, lock};
+use crate::prim::{AtomicPtr, Mutex, Ordering, lock};
 use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
@@ -120,10 +123,16 @@ use crate::table::Table;
 /// drop(guard); // the section that keeps it
 /// println!("{value:?}");
 /// ```
+/// ```compile_fail,E0597
+/// let domain = quiescent::Domain::new();
+/// let map = quiescent_collections::RcuHashMap::new_in(&domain);
+/// map.pin().insert(1, 1);
+/// std::mem::forget(map); // the worker may still look after it
+/// ```
 /// ```compile_fail,E0277
 /// let domain = quiescent::Domain::new();
 /// let map: quiescent_collections::RcuHashMap<i32, i32, _, _> =
-///     quiescent_collections::RcuHashMap::new_in(&domain);
+///     quiescent_collections::RcuHashMap::new_in(domain.clone());
 /// map.get(&1, &quiescent::read_lock()); // a guard of another domain
 /// ```
 pub struct RcuHashMap<K, V, S = RandomState, D = Global> {
@@ -175,7 +184,8 @@ impl<K, V, S> RcuHashMap<K, V, S> {
 }
 
 impl<K, V, D> RcuHashMap<K, V, RandomState, D> {
-    /// An empty map that is read under sections of `domain`: `&DOMAIN`, or a clone, which keeps it alive.
+    /// An empty map that is read under sections of `domain`: `&DOMAIN` of a static, or a clone,
+    /// which keeps it alive.
     pub fn new_in(domain: D) -> RcuHashMap<K, V, RandomState, D> {
         RcuHashMap::with_hasher_in(RandomState::new(), domain)
     }
@@ -212,7 +222,10 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// If the map has had an entry.
     #[must_use = "this returns the map"]
     pub fn with_weight(mut self, weight: fn(&K, &V) -> usize) -> RcuHashMap<K, V, S, D> {
-        assert!(self.core.get_mut().is_null(), "the map has had an entry");
+        assert!(
+            self.core.load(Ordering::Relaxed).is_null(),
+            "the map has had an entry"
+        );
         self.weight = Some(weight);
         self
     }
@@ -272,14 +285,18 @@ impl<K: Stored, V: Stored, S, D: Handle> RcuHashMap<K, V, S, D> {
         let table = Table::new(Table::bits_for(self.capacity));
         if let Some(hasher) = hasher.take() {
             let core = Core::new(table, hasher, self.domain.clone(), self.weight);
+            let core = Box::into_raw(core);
+            // SAFETY: from the box; the callback uses the same pointer.
+            unsafe { (*core).sealer.open(core) };
             // [MAP-11] Complete before it is published.
-            self.core.store(Box::into_raw(core), Ordering::Release);
+            self.core.store(core, Ordering::Release);
         }
         self.core()
             .expect("stored by the thread that took the hasher")
     }
 
-    /// Opens a section, and returns the map together with its guard: then no call needs one.
+    /// Opens a section, and returns the map together with its guard: then no call needs one. What is found
+    /// borrows from that: to use it in a later statement, name the pinned map first (`let map = map.pin();`).
     #[inline(always)]
     pub fn pin(&self) -> Pinned<'_, K, V, S, D> {
         let guard = Guard::new_in(self.domain.clone());
@@ -319,10 +336,14 @@ fn other_domain() -> ! {
 
 impl<K, V, S, D> Drop for RcuHashMap<K, V, S, D> {
     fn drop(&mut self) {
-        let core = *self.core.get_mut();
+        let core = self.core.load(Ordering::Relaxed);
         if !core.is_null() {
-            // SAFETY: made by `first_use`, and no thread reads: that would borrow the map.
-            unsafe { owned::drop_core(Box::from_raw(core)) };
+            // SAFETY: made by `first_use`, and no thread reads: that would borrow the map. The worker
+            // has done with it before there is a box.
+            unsafe {
+                (*core).sealer.close();
+                owned::drop_core(Box::from_raw(core));
+            }
         }
     }
 }

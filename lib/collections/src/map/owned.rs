@@ -11,9 +11,8 @@ use crate::table::Table;
 /// Drops the entries, and frees everything.
 ///
 /// # Safety
-/// No thread reads the map.
+/// No thread reads the map, and its gate is closed.
 pub unsafe fn drop_core<K, V, S, D>(core: Box<Core<K, V, S, D>>) {
-    core.sealer.close();
     let entries = match std::mem::needs_drop::<(K, V)>() {
         true => core.all_entries(),
         false => Vec::new(),
@@ -37,7 +36,7 @@ fn free_tables(mut table: *mut Table) {
 impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     fn core_mut(&mut self) -> Option<&mut Core<K, V, S, D>> {
         // SAFETY: null or a core, and `&mut self` excludes all but the worker.
-        unsafe { self.core.get_mut().as_mut() }
+        unsafe { self.core.load(Ordering::Relaxed).as_mut() }
     }
 
     /// All entries, with their values to change in place: `&mut self` excludes readers. Takes memory linear

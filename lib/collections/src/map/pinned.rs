@@ -25,7 +25,7 @@ pub struct Pinned<'m, K, V, S, D: Handle = Global, E: Handle = D> {
     pub(super) guard: Guard<E>,
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle, E: Handle + Reads<D::Brand>>
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static, E: Handle + Reads<D::Brand>>
     Pinned<'_, K, V, S, D, E>
 {
     /// See [`RcuHashMap::get`].

@@ -6,15 +6,15 @@
 //! indexes are compared with those that were hashed.
 //!
 //! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they
-//! are filled without a lock, and the mark, stored with release, publishes them. Of a unit's buckets the first is
-//! marked last: a writer decides by that one.
+//! are filled without a lock, and the mark, stored with release, publishes them. Of a unit's buckets the
+//! first is marked last: a writer decides by that one.
 
 use quiescent::Handle;
 
 use super::core::Core;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
-use crate::prim::{Ordering, prefetch};
+use crate::prim::{Ordering, prefetch, yield_now};
 use crate::table::{LAST, LINK, Table, Tags};
 
 /// So many units are claimed by a writer.
@@ -33,7 +33,7 @@ pub struct Progress {
     unit: usize,
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// The newest table, in which the unit of this hash may be changed: helps to move older ones.
     #[inline(always)]
     pub fn writable<'a>(&'a self, mut table: &'a Table, hash: u64) -> &'a Table {
@@ -166,7 +166,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
         while let Some(bits) = better(self.table()) {
             self.resize(self.table(), bits);
             if !self.step(&mut progress) {
-                std::thread::yield_now(); // other threads move the last units
+                yield_now(); // other threads move the last units
             }
         }
     }

@@ -8,11 +8,14 @@
 //! The callback finds the map through a gate, which the map's drop closes. It holds the gate for a few
 //! units of a resize at a time, so the drop waits no longer than that.
 //!
+//! A map that is forgotten leaves its gate open. So hasher and handle borrow nothing (`Hashes`, `D:
+//! 'static`).
+//!
 //! `[MAP-10]` A thread puts the first index to its batch, and then swaps the mark that the callback is armed;
 //! the callback swaps the mark, and then looks for batches. One of both finds the other.
 
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use quiescent::intrusive::{Head, defer_hurry_in, defer_lazy_in};
 use quiescent::{Guard, Handle};
@@ -21,7 +24,7 @@ use super::core::Core;
 use super::resize::Progress;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
-use crate::prim::{AtomicBool, Ordering, lock};
+use crate::prim::{AtomicBool, Mutex, Ordering, lock};
 
 /// The link of the library's queue, and the way to the map.
 #[repr(C)]
@@ -76,7 +79,7 @@ impl Drop for Disarm<'_> {
     }
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Has the callback come, some seconds from now.
     #[cold]
     #[inline(never)]
@@ -138,7 +141,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
 ///
 /// # Safety
 /// The head is that of a sealer, of which this takes a reference; the gate leads to a core of this type.
-unsafe fn run<K: Key, V: Stored, S: Hashes, D: Handle>(head: NonNull<Head>) {
+unsafe fn run<K: Key, V: Stored, S: Hashes, D: Handle + 'static>(head: NonNull<Head>) {
     // SAFETY: the caller's promise: the head is the first field.
     let sealer = unsafe { Arc::from_raw(head.as_ptr().cast::<Sealer>().cast_const()) };
     let disarm = Disarm(&sealer);

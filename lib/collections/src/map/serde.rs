@@ -11,7 +11,7 @@ use super::RcuHashMap;
 use crate::bounds::{Hashes, Key, Stored};
 
 /// The entries as [`iter`](RcuHashMap::iter) finds them, in one section.
-impl<K, V, S: Hashes, D: Handle> Serialize for RcuHashMap<K, V, S, D>
+impl<K, V, S: Hashes, D: Handle + 'static> Serialize for RcuHashMap<K, V, S, D>
 where
     K: Key + Serialize,
     V: Stored + Serialize,

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::mem::{needs_drop, take};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use quiescent::{Handle, Retired};
 
 use crate::bounds::Stored;
-use crate::prim::lock;
+use crate::prim::{Mutex, lock};
 use crate::slab::{Full, Slab, Unit};
 use crate::table::{Bucket, Table};
 

@@ -29,14 +29,14 @@ impl<K: Key, V: Stored, const N: usize> From<[(K, V); N]> for RcuHashMap<K, V, R
     }
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Extend<(K, V)> for RcuHashMap<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Extend<(K, V)> for RcuHashMap<K, V, S, D> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         (&*self).extend(entries);
     }
 }
 
 /// Each entry is inserted in a section of its own, so `next` of the iterator runs in none.
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Extend<(K, V)> for &RcuHashMap<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Extend<(K, V)> for &RcuHashMap<K, V, S, D> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         for (key, value) in entries {
             self.pin().insert(key, value);
@@ -45,7 +45,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Extend<(K, V)> for &RcuHashMap<K, 
 }
 
 /// Equal if both have the same keys with equal values. Of maps that change meanwhile it says nothing.
-impl<K: Key, V: PartialEq + Send + Sync + 'static, S: Hashes, D: Handle> PartialEq
+impl<K: Key, V: PartialEq + Send + Sync + 'static, S: Hashes, D: Handle + 'static> PartialEq
     for RcuHashMap<K, V, S, D>
 {
     fn eq(&self, other: &RcuHashMap<K, V, S, D>) -> bool {
@@ -57,13 +57,13 @@ impl<K: Key, V: PartialEq + Send + Sync + 'static, S: Hashes, D: Handle> Partial
     }
 }
 
-impl<K: Key, V, S: Hashes, D: Handle> Eq for RcuHashMap<K, V, S, D> where
+impl<K: Key, V, S: Hashes, D: Handle + 'static> Eq for RcuHashMap<K, V, S, D> where
     V: Eq + Send + Sync + 'static
 {
 }
 
-impl<K: Key + fmt::Debug, V: fmt::Debug + Send + Sync + 'static, S: Hashes, D: Handle> fmt::Debug
-    for RcuHashMap<K, V, S, D>
+impl<K: Key + fmt::Debug, V: fmt::Debug + Send + Sync + 'static, S: Hashes, D: Handle + 'static>
+    fmt::Debug for RcuHashMap<K, V, S, D>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let guard = Guard::new_in(self.domain().clone());

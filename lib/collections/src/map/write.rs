@@ -67,7 +67,7 @@ impl<K, V> Taken<'_, K, V> {
     }
 }
 
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
+impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// The calling thread's lists.
     #[inline(always)]
     pub fn desk(&self) -> Desk<'_> {

@@ -10,10 +10,11 @@
 //! has passed, the worker takes the list under the lock, as the owner would, and clears the mark.
 
 use std::ptr;
-use std::sync::{Mutex, MutexGuard};
 
 use super::BATCH;
-use crate::prim::{AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, lock};
+use crate::prim::{
+    AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, lock,
+};
 
 /// Leaf `n` has the magazines of `1 << n` threads.
 const LEAVES: usize = 24;

@@ -18,9 +18,8 @@ pub use magazine::{Desk, Full, Removed};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::Mutex;
 
-use crate::prim::{AtomicPtr, Ordering, lock, prefetch_to_write};
+use crate::prim::{AtomicPtr, Mutex, Ordering, lock, prefetch_to_write};
 use magazine::Magazines;
 use pool::Pool;
 

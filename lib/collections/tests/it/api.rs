@@ -89,7 +89,6 @@ fn values_may_be_weighed() {
     assert!(queued >= 25_000_000, "{queued}");
 }
 
-#[cfg(feature = "serde")]
 #[test]
 fn there_and_back_through_json() {
     let map: RcuHashMap<String, u32> = (0..100).map(|n| (n.to_string(), n)).collect();

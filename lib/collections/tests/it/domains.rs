@@ -8,7 +8,7 @@ use quiescent_collections::RcuHashMap;
 #[test]
 fn a_guard_of_another_domain_is_refused() {
     let (domain, other) = (Domain::new(), Domain::new());
-    let map = RcuHashMap::new_in(&domain);
+    let map = RcuHashMap::new_in(domain.clone());
     let guard = other.read_lock();
     let refused = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
     assert!(refused(&|| assert!(map.get(&1, &guard).is_none())));

@@ -1,5 +1,6 @@
 //! Tests of the structures: one program, a module for each subject.
 
+mod ages;
 mod alone;
 mod api;
 mod arc;
@@ -7,9 +8,11 @@ mod conflicts;
 mod counted;
 mod domains;
 mod drops;
+mod examples;
 #[cfg(target_os = "linux")]
 mod fork;
 mod iteration;
+mod linear;
 mod model;
 mod panics;
 mod quiet;

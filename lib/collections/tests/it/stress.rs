@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use quiescent::{Domain, Guard, Handle, Srcu};
-use quiescent_collections::{Key, RcuHashMap};
+use quiescent_collections::{Hashes, Key, RcuHashMap};
 
 /// So many keys stay.
 const STAY: u64 = 500;
@@ -15,7 +15,7 @@ const STAY: u64 = 500;
 fn grow_and_shrink<K, D>(domain: D, key: impl Fn(u64) -> K + Sync, up_to: u64, rounds: u64)
 where
     K: Key + Ord,
-    D: Handle + Send + Sync,
+    D: Handle + Send + Sync + 'static,
 {
     let map: RcuHashMap<K, Box<u64>, _, D> = RcuHashMap::new_in(domain);
     for n in 0..STAY {
@@ -66,9 +66,7 @@ where
     visit_all(&map);
 }
 
-fn visit_all<K: Key, D: Handle>(
-    map: &RcuHashMap<K, Box<u64>, impl std::hash::BuildHasher + Sync, D>,
-) {
+fn visit_all<K: Key, D: Handle + 'static>(map: &RcuHashMap<K, Box<u64>, impl Hashes, D>) {
     let guard = Guard::new_in(map.domain().clone());
     let mut seen = HashSet::new();
     for (_, value) in map.iter(&guard).filter(|it| **it.1 < STAY) {
@@ -85,7 +83,7 @@ fn numbers() {
 #[test]
 fn strings_in_a_domain() {
     let domain = Domain::new();
-    grow_and_shrink(&domain, |n| n.to_string(), 5000, 3);
+    grow_and_shrink(domain, |n| n.to_string(), 5000, 3);
 }
 
 #[test]

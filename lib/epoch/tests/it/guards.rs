@@ -28,46 +28,79 @@ impl Drop for Counted {
 #[repr(align(256))]
 struct Line(AtomicUsize);
 
+/// Two threads on one processor would never run at the same time.
+fn stay_on_processor(nth: usize) {
+    #[cfg(target_os = "linux")]
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of_val(&set), &mut set);
+        let all = 0..libc::CPU_SETSIZE as usize;
+        let allowed: Vec<usize> = all.filter(|cpu| libc::CPU_ISSET(*cpu, &set)).collect();
+        libc::CPU_ZERO(&mut set);
+        libc::CPU_SET(allowed[nth % allowed.len()], &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = nth;
+}
+
 /// What a thread stored before `pin` is seen by what another one loads after `pin`, or the other way around.
 /// Before that, each stores to lines that the other one has, so that its store takes a while to be seen.
 #[test]
 fn pin_is_a_full_fence() {
-    const ROUNDS: usize = 100_000;
-    let (stored, round) = (<[Line; 2]>::default(), <[Line; 2]>::default());
-    let before = <[Line; 16]>::default();
+    /// Rounds that both threads begin at the same time.
+    const ENOUGH: usize = 20_000;
+    /// On a busy machine, or with one processor, the other thread does not run for so many long whiles.
+    const WAITS: usize = 1000;
+    let (stored, round, before) = (
+        <[Line; 2]>::default(),
+        <[Line; 2]>::default(),
+        <[Line; 2]>::default(),
+    );
+    let last = AtomicUsize::new(0);
     let missed = thread::scope(|scope| {
-        let (stored, round, before) = (&stored, &round, &before);
+        let (stored, round, before, last) = (&stored, &round, &before, &last);
         let threads = [0, 1].map(|me| {
             scope.spawn(move || {
-                let other = 1 - me;
-                let mut missed = Vec::with_capacity(ROUNDS);
-                for now in 1..=ROUNDS {
-                    // Both begin a round at about the same time, after both have ended the last one.
+                stay_on_processor(me);
+                let (mut missed, mut together, mut waits) = (Vec::new(), 0, 0);
+                loop {
+                    let now = missed.len() + 1;
+                    if me == 0 && (together == ENOUGH || waits > WAITS) {
+                        last.store(now, SeqCst);
+                    }
+                    // After both have ended the last one.
                     round[me].0.store(now, SeqCst);
                     let mut spins = 0u32;
-                    while round[other].0.load(SeqCst) < now {
+                    while round[1 - me].0.load(SeqCst) < now {
+                        std::hint::spin_loop();
                         spins += 1;
-                        if spins.is_multiple_of(1000) {
+                        if spins.is_multiple_of(50_000) {
+                            waits += 1;
                             thread::yield_now();
                         }
+                    }
+                    if last.load(SeqCst) == now {
+                        return missed;
+                    }
+                    together += usize::from((1..1000).contains(&spins)); // the other one runs
+                    if spins == 0 {
+                        // The other one sees a little later that both are here.
+                        (0..now % 8).for_each(|_| std::hint::spin_loop());
                     }
                     before.iter().for_each(|line| line.0.store(now, Relaxed));
                     stored[me].0.store(now, Relaxed);
                     let guard = pin();
-                    missed.push(stored[other].0.load(Relaxed) < now);
+                    missed.push(stored[1 - me].0.load(Relaxed) < now);
                     drop(guard);
                 }
-                missed
             })
         });
         threads.map(|thread| thread.join().unwrap())
     });
-    let both = missed[0]
-        .iter()
-        .zip(&missed[1])
-        .filter(|(one, other)| **one && **other)
-        .count();
-    assert_eq!(both, 0, "of {ROUNDS} rounds");
+    let rounds = missed[0].iter().zip(&missed[1]);
+    let both = rounds.filter(|(one, other)| **one && **other).count();
+    assert_eq!(both, 0, "of {} rounds", missed[0].len());
 }
 
 #[test]

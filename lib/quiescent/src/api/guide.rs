@@ -1,10 +1,11 @@
 //! The guide: a chapter for each common use of this library.
 //!
 //! All code in it is compiled and run as tests. [The crate's page](crate) introduces read-copy-update; after
-//! it read the first chapter, then those that you need.
+//! it read the first two chapters, then those that you need.
 //!
 //! | chapter | contents |
 //! |---|---|
+//! | [Which structure](which_structure) | cell, map, list, reference count or lock: what each costs |
 //! | [A configuration](config_cell) | one value that all threads read and one thread replaces |
 //! | [A routing table](route_table) | a large value, changed by copies and in batches |
 //! | [A linked list by hand](linked_list) | links between objects; the argument for each `unsafe` |
@@ -35,8 +36,9 @@ macro_rules! chapters {
 }
 
 chapters!(
-    config_cell route_table linked_list lock_free own_pointers signal_handlers long_loops stalls
-    back_pressure hot_updater event_loops memory_pressure forks async_code sleepable_readers domains migration
+    which_structure config_cell route_table linked_list lock_free own_pointers signal_handlers long_loops
+    stalls back_pressure hot_updater event_loops memory_pressure forks async_code sleepable_readers domains
+    migration
 );
 
 /// The example of the README, compiled as a test.

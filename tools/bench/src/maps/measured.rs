@@ -48,8 +48,8 @@ fn with_hasher<F: Family, S: Hasher>(ask: &Ask) -> Said {
         it if it == MIXES[1] => work::mixes::<F, Strings, S>(entries, threads, ask.of("turns")),
         GROWTH => work::growth::<F, Numbers, S>(entries, threads),
         SLOW => slow::reads::<F, Numbers, S>(entries),
-        FULL => kept::full::<F, Numbers, S>(entries),
-        EMPTIED => kept::emptied::<F, Numbers, S>(entries, ask.ms("rest_ms")),
+        FULL => kept::bytes::<F, Numbers, S>(entries, None),
+        EMPTIED => kept::bytes::<F, Numbers, S>(entries, Some(ask.ms("rest_ms"))),
         other => Err(format!("no cell with `{other}`")),
     }
 }

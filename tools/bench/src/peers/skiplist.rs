@@ -1,4 +1,4 @@
-//! crossbeam's skip list, on crossbeam-epoch or what replaces it: an ordered map, which hashes nothing.
+//! crossbeam's skip list, on crossbeam-epoch or what is put in its place: an ordered map.
 
 use crate::maps::{Family, Hasher, Map, Stored};
 use ::crossbeam_skiplist::SkipMap;

@@ -25,7 +25,6 @@ pub use saved::{Values, rows as saved_rows};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use text::Names;
 
 /// The trace of a run: a trace is an input of other commands, so that none is replaced unasked.
 pub const TRACE: Kind = Kind::data("--trace");
@@ -83,7 +82,8 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let printed = match options.json {
         true => Printed::json(&report),
         false => {
-            let names: Vec<_> = variants.iter().map(|it| it.names()).collect();
+            let names = variants.iter().map(|it| (&*it.case, &*it.varies));
+            let names: Vec<_> = names.collect();
             let full = variants.first().filter(|_| options.full);
             let full = full.map(|it| (*it, options.seeds));
             Printed::text(text::screen(&report, &names, full, output::columns()) + &after)
@@ -160,12 +160,6 @@ struct Variant {
     case: String,
     varies: String,
     plan: Plan,
-}
-
-impl Variant {
-    fn names(&self) -> Names<'_> {
-        (&self.case, &self.varies)
-    }
 }
 
 /// The first screen of these variants, each by its names.

@@ -152,9 +152,9 @@ fn is_of_the_map(id: &str) -> bool {
     id.starts_with("MAP-")
 }
 
-/// Edges without a model are a list of their own, and no planted bug removes them.
+/// The map's edges are a list of their own: planted bugs remove those that a model finds.
 #[test]
-fn edges_without_a_model_are_explained_and_listed() {
+fn edges_of_the_map_are_explained_and_listed() {
     let listed = ids(&read(&root().join("docs/ordering.md")), "\n* **", '*');
     let listed = listed.into_iter().filter(|id| is_of_the_map(id));
     let mut used = BTreeSet::new();

@@ -390,7 +390,7 @@ impl Answer {
 
     /// The settings in which the two machines differ: key, as recorded, changed.
     pub fn differences(&self) -> Vec<(&'static str, String, String)> {
-        let [before, after] = self.machines.each_ref().map(settings::listed);
+        let [before, after] = self.machines.each_ref().map(in_words);
         let pairs = before.into_iter().zip(after);
         pairs
             // `rcu` is short for two others.
@@ -423,6 +423,17 @@ impl Answer {
     }
 }
 
+/// All settings of a machine, with what becomes of those that change.
+fn in_words(machine: &Options) -> Vec<(&'static str, String)> {
+    let mut all = settings::listed(machine);
+    for (at, key, then) in &machine.later {
+        for (_, value) in all.iter_mut().filter(|it| it.0 == *key) {
+            *value += &format!(", {then} from {:.3} s on", *at as f64 / 1e9);
+        }
+    }
+    all
+}
+
 /// A setting, its value, and where that is from: `given`, `fitted`, `trace` or `default`.
 pub type Origin = (&'static str, String, &'static str);
 
@@ -443,7 +454,7 @@ pub fn origins(
         "jiffies_till_next_fqs",
         "rcu_normal_wake_from_gp",
     ];
-    let all = settings::listed(machine).into_iter();
+    let all = in_words(machine).into_iter();
     let shown = all.filter(|it| SHOWN.contains(&it.0) || given.contains(&it.0));
     let from = |key: &str| match key {
         _ if given.contains(&key) => "given",
@@ -451,14 +462,7 @@ pub fn origins(
         _ if inferred.contains(&key) || key == "rcu_nocbs" || key == "rcu_lazy" => "trace",
         _ => "default",
     };
-    let changes = |key: &str, value: String| {
-        let those = machine.later.iter().filter(|it| it.1 == key);
-        those.fold(value, |value, (at, _, then)| {
-            format!("{value}, {then} from {:.3} s on", *at as f64 / 1e9)
-        })
-    };
-    let shown = shown.map(|(key, value)| (key, changes(key, value), from(key)));
-    shown.collect()
+    shown.map(|(key, value)| (key, value, from(key))).collect()
 }
 
 #[cfg(test)]

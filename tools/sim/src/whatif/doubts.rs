@@ -50,6 +50,9 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
             machine.gp_cpu
         ));
     }
+    if !machine.later.is_empty() {
+        all.push(CHANGES.into());
+    }
     let waits = answer.fed.waits + answer.fed.barriers;
     if waits > 0 {
         all.push(format!(
@@ -60,6 +63,9 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     all.extend(settings::warnings(machine));
     all
 }
+
+const CHANGES: &str = "settings change within this trace, and both machines change with them; --as and --set \
+                       hold from the beginning to the end, and --from and --to leave a part out";
 
 const AGAIN: &str = "threads wait longer than in the trace, and the run takes longer than it; what others \
                      did in the window is fed to them again";

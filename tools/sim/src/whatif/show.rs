@@ -6,6 +6,7 @@
 use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, folded};
 use quiescent_report::{Report, Row};
+use serde_json::json;
 
 use super::{Answer, BAD_FIT, Direction, Line, SMALL};
 use crate::input::options::Options;
@@ -27,6 +28,7 @@ pub fn report(answer: &Answer, stopped: bool) -> Report {
     };
     report.option("recorded_machine", machine(&answer.machines[0]));
     report.option("changed_machine", machine(&answer.machines[1]));
+    report.option("settings_change", json!(answer.machines[0].later));
     report.option("window_s", answer.fed.seconds);
     report.option("threads", answer.fed.threads);
     report.option("callbacks", answer.fed.callbacks);

@@ -383,9 +383,14 @@ fn calls(pause: u64, sets: &[(&str, &str)]) -> Trace {
 }
 
 fn called(pause: u64, sets: &[(&str, &str)]) -> String {
+    called_and_changed(pause, sets, &[])
+}
+
+/// The same, and from [`HALF`] on these are in force.
+fn called_and_changed(pause: u64, sets: &[(&str, &str)], then: &[(&str, &str)]) -> String {
     let mut options = Options::kernel_6_12(4, 1000);
     settings::apply(&mut options, sets).unwrap();
-    let mut machine = Machine::new(options);
+    let mut machine = Machine::new(options.clone());
     machine.keep_trace();
     machine.spawn("caller", 1, 0, Caller::new(10_000, pause));
     let func = machine.func("file_free");
@@ -394,8 +399,45 @@ fn called(pause: u64, sets: &[(&str, &str)]) -> String {
         calls: vec![(func, false, true)],
     });
     machine.spawn("churn", 2, 0, Churn::new(arrivals.collect()));
+    machine.run(HALF);
+    settings::apply(&mut options, then).unwrap();
+    machine.change(options);
     machine.run(UNTIL);
     written(&machine, 0)
+}
+
+/// In the middle of the window, in nanoseconds.
+const HALF: u64 = 1_300 * MS;
+
+#[test]
+fn settings_that_change_in_a_trace_change_in_its_replay() {
+    for (key, first, second) in [
+        ("jiffies_till_first_fqs", "2", "9"),
+        ("jiffies_till_next_fqs", "2", "9"),
+        ("rcu_normal_wake_from_gp", "0", "1"),
+        ("early_qs", "init", "off"),
+    ] {
+        let text = called_and_changed(3 * MS, &[(key, first)], &[(key, second)]);
+        let trace = read(&text, FROM, UNTIL);
+        let later = &trace.options().later;
+        assert_eq!(later.len(), 1, "{later:?}");
+        let (at, changed, value) = &later[0];
+        assert_eq!((*changed, value.as_str()), (key, second));
+        assert!(HALF - MS < *at && *at < HALF + 40 * MS, "{key}: {at}");
+        let stats = trace.run(&trace.options(), 1, || false).unwrap();
+        let lines = whatif::lines(&trace, &stats, &stats);
+        for metric in ["synchronize_per_s", "synchronize_ms_mean"] {
+            let line = of(&lines, metric);
+            assert!(line.off().unwrap() < 0.03, "{key}: {line:?}");
+        }
+        // One value from the beginning to the end is another machine.
+        assert_ne!(asked(&trace, &format!("{key}={first}")).differences(), []);
+        // With the window again and again, the change is there again and again.
+        let again = trace.run(&trace.options(), 3, || false).unwrap();
+        let mean = |it| of(&whatif::lines(&trace, it, it), "synchronize_ms_mean").modelled;
+        let (once, again) = (mean(&stats), mean(&again));
+        assert!((again / once - 1.0).abs() < 0.05, "{key}: {again} {once}");
+    }
 }
 
 #[test]

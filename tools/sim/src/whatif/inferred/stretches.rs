@@ -6,22 +6,12 @@ use super::MANY;
 const BEFORE: u64 = 100_000;
 
 /// What is seen one after the other, as stretches of [`MANY`] or more that are the same.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stretches<T> {
     /// The value that is seen now, since when, and how often.
     now: Option<(u64, T)>,
     times: u64,
     all: Vec<(u64, T)>,
-}
-
-impl<T> Default for Stretches<T> {
-    fn default() -> Self {
-        Stretches {
-            now: None,
-            times: 0,
-            all: Vec::new(),
-        }
-    }
 }
 
 impl<T: Copy + PartialEq> Stretches<T> {
