@@ -43,23 +43,24 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// Retires an entry that was unlinked. The caller holds no lock.
     #[inline(always)]
     pub fn retire_entry(&self, index: u32, desk: Desk<'_>) {
-        let weight = match self.weight {
-            None => 0,
-            Some(weight) => {
-                // SAFETY: found in this section.
-                let entry = unsafe { self.entry(index) };
-                weight(&entry.key, &entry.value)
-            }
-        };
-        let batch = <Entry<K, V> as Unit>::BATCH;
-        if !desk.push_gone(index, weight, batch) {
-            self.remove(desk, index, weight, batch, Garbage::Entries);
+        if self.weight.is_some() || !desk.push_gone(index, Entry::<K, V>::BATCH) {
+            self.retire_slowly(index, desk);
         }
     }
 
-    /// Puts an index to its batch, and retires the batch if it is full. No lock is held meanwhile.
     #[cold]
     #[inline(never)]
+    fn retire_slowly(&self, index: u32, desk: Desk<'_>) {
+        let weight = self.weight.map_or(0, |weight| {
+            // SAFETY: found in this section.
+            let entry = unsafe { self.entry(index) };
+            weight(&entry.key, &entry.value)
+        });
+        let batch = Entry::<K, V>::BATCH;
+        self.remove(desk, index, weight, batch, Garbage::Entries);
+    }
+
+    /// Puts an index to its batch, and retires the batch if it is full. No lock is held meanwhile.
     fn remove(
         &self,
         desk: Desk<'_>,

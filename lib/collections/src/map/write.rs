@@ -253,36 +253,35 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Removes the entry that was found, and retires it.
     #[inline(always)]
     pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>, desk: Desk<'_>) {
-        if std::ptr::eq(place.bucket, locked.bucket) {
-            let tags = locked.bucket.set_tag(place.slot, 0, locked.tags);
-            locked.bucket.unlock(tags);
+        let (bucket, tags) = (locked.bucket, locked.tags);
+        if std::ptr::eq(place.bucket, bucket) {
+            bucket.unlock(bucket.set_tag(place.slot, 0, tags));
         } else {
-            self.remove_from_overflow(&locked, place);
+            self.remove_from_overflow(bucket, tags, place.bucket, place.slot);
         }
-        self.retire_entry(place.index, desk);
         self.count(-1, locked.table, desk);
+        self.retire_entry(place.index, desk);
     }
 
     /// Removes an entry of an overflow bucket, and unlinks the bucket if it is the first one, and empty now.
     /// Unlocks.
     #[cold]
     #[inline(never)]
-    fn remove_from_overflow(&self, locked: &Locked<'_>, place: Place<'_>) {
-        let overflow = place.bucket;
-        let tags = overflow.set_tag(place.slot, 0, overflow.tags());
-        overflow.unlock(tags);
-        let link = locked.bucket.slot(LAST);
-        if tags.used().next().is_some() || !std::ptr::eq(overflow, self.overflow(link)) {
-            return self.unlock(locked);
+    fn remove_from_overflow(&self, bucket: &Bucket, tags: Tags, overflow: &Bucket, slot: usize) {
+        let left = overflow.set_tag(slot, 0, overflow.tags());
+        overflow.unlock(left);
+        let link = bucket.slot(LAST);
+        if left.used().next().is_some() || !std::ptr::eq(overflow, self.overflow(link)) {
+            return bucket.unlock(tags);
         }
-        let tags = match self.next_in_chain(overflow, tags) {
-            None => locked.tags.without_more(),
+        let tags = match self.next_in_chain(overflow, left) {
+            None => tags.without_more(),
             Some(_) => {
-                locked.bucket.set_slot(LAST, overflow.slot(LAST));
-                locked.tags
+                bucket.set_slot(LAST, overflow.slot(LAST));
+                tags
             }
         };
-        locked.bucket.unlock(tags);
+        bucket.unlock(tags);
         self.retire_overflow(link & !LINK);
     }
 

@@ -181,11 +181,6 @@ impl Magazine {
         }
     }
 
-    fn weigh(&self, weight: usize) {
-        let sum = self.weight.load(Ordering::Relaxed);
-        self.weight.store(sum.saturating_add(weight), Ordering::Relaxed);
-    }
-
     #[inline(always)]
     fn count(&self, by: isize) -> isize {
         let count = self.count.load(Ordering::Relaxed) + by;
@@ -216,17 +211,11 @@ impl<'a> Desk<'a> {
         self.alone()?.free.pop_of_two()
     }
 
-    /// Puts an index to those of the batch, if it is neither the first nor the last.
+    /// Puts an index of no weight to those of the batch, if it is neither the first nor the last.
     #[inline(always)]
-    pub fn push_gone(self, index: u32, weight: usize, batch: usize) -> bool {
-        let Some(magazine) = self.alone() else {
-            return false;
-        };
-        let pushed = magazine.gone.push_between(index, batch);
-        if pushed && weight != 0 {
-            magazine.weigh(weight);
-        }
-        pushed
+    pub fn push_gone(self, index: u32, batch: usize) -> bool {
+        let alone = self.alone();
+        alone.is_some_and(|magazine| magazine.gone.push_between(index, batch))
     }
 
     /// Counts entries that were added or removed; returns this thread's count.
@@ -274,7 +263,9 @@ impl Mine<'_> {
     /// Puts an index to those of the batch. Returns whether the batch is to be sealed now.
     pub fn remove(&self, index: u32, weight: usize, batch: usize) -> Removed {
         let length = self.magazine.gone.push(index);
-        self.magazine.weigh(weight);
+        let sum = self.magazine.weight.load(Ordering::Relaxed);
+        let sum = sum.saturating_add(weight);
+        self.magazine.weight.store(sum, Ordering::Relaxed);
         match length {
             length if length >= batch || self.lock.is_some() && self.is_asked() => Removed::Full,
             1 => Removed::First,

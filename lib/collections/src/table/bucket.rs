@@ -85,20 +85,35 @@ impl Bucket {
     /// Takes the lock, unless the bucket has moved. Returns the words without the lock's bit.
     #[inline(always)]
     pub fn lock(&self) -> Option<Tags> {
+        let high = self.high.load(Ordering::Relaxed);
+        let high = match high & (MOVED | LOCK) == 0 && self.try_lock(high) {
+            true => high,
+            false => self.lock_slowly()?,
+        };
+        let low = self.low.load(Ordering::Relaxed);
+        Some(Tags { low, high })
+    }
+
+    #[inline(always)]
+    fn try_lock(&self, high: u64) -> bool {
+        // [MAP-6]
+        let (ok, err) = (Ordering::Acquire, Ordering::Relaxed);
+        let exchanged = self.high.compare_exchange_weak(high, high | LOCK, ok, err);
+        exchanged.is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_slowly(&self) -> Option<u64> {
         let mut spins = 0;
         loop {
-            let high = self.high.load(Ordering::Relaxed);
+            // [MAP-5]
+            let high = self.high.load(Ordering::Acquire);
             if high & MOVED != 0 {
-                // [MAP-5]
-                self.high.load(Ordering::Acquire);
                 return None;
             }
-            // [MAP-6]
-            let (ok, err) = (Ordering::Acquire, Ordering::Relaxed);
-            let exchange = |high| self.high.compare_exchange_weak(high, high | LOCK, ok, err);
-            if high & LOCK == 0 && exchange(high).is_ok() {
-                let low = self.low.load(Ordering::Relaxed);
-                return Some(Tags { low, high });
+            if high & LOCK == 0 && self.try_lock(high) {
+                return Some(high);
             }
             wait(&mut spins);
         }
