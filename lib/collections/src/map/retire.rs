@@ -8,30 +8,11 @@ use crate::bounds::{Hashes, Key, Stored};
 use crate::slab::{Desk, Full, Removed, Unit};
 use crate::table::Bucket;
 
-<<<<<<< HEAD
 impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
-    /// Retires overflow buckets that were unlinked under a lock. The caller holds none.
-    #[inline(always)]
-    pub fn clean(&self, overflows: Vec<u32>) {
-        if !overflows.is_empty() {
-            self.clean_slowly(overflows);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn clean_slowly(&self, overflows: Vec<u32>) {
-        for index in overflows {
-            let mine = self.store.overflows.magazines().shared().mine();
-            self.remove(mine, index, 0, Bucket::BATCH, Garbage::Overflows);
-        }
-=======
-impl<K: Key, V: Stored, S: Hashes, D: Handle> Core<K, V, S, D> {
     /// Retires an overflow bucket that was unlinked under a lock. The caller holds none.
     pub fn retire_overflow(&self, index: u32) {
         let shared = self.store.overflows.magazines().shared();
         self.remove(shared, index, 0, Bucket::BATCH, Garbage::Overflows);
->>>>>>> refs/heads/mapperf
     }
 
     /// Frees something after a grace period. Everything that is passed here was unlinked from this map.
