@@ -131,3 +131,31 @@ fn two_additions() {
         assert_eq!(buckets.old.tags().used().count(), 2);
     });
 }
+
+/// MAP-4, where the tag stays: an index is replaced by that of an entry which is complete.
+#[test]
+fn a_replacement_against_a_read() {
+    check("bucket: replacement", 3, || {
+        let buckets = Arc::new(Buckets::default());
+        buckets.old.begin((INDEX + 1, tag_of(HASH)), (0, 0));
+        let (writer, reader) = (buckets.clone(), buckets);
+        let writer = thread::spawn(move || {
+            writer.fill();
+            let tags = writer.old.lock().expect("not moved");
+            writer.old.set_slot(0, INDEX);
+            writer.old.unlock(tags);
+        });
+        let reader = thread::spawn(move || {
+            assert!(reader.old.tags().matching(tag_of(HASH)).has(0));
+            if reader.old.slot(0) == INDEX {
+                assert_eq!(
+                    reader.content.load(Relaxed),
+                    1,
+                    "an entry that is not complete"
+                );
+            }
+        });
+        join(writer);
+        join(reader);
+    });
+}
