@@ -23,7 +23,7 @@ pub struct ParIter<'g, K, V, S, D = Global>(Iter<'g, K, V, S, D>);
 /// let sum: u64 = map.pin().par_iter().map(|(_, value)| value).sum();
 /// assert_eq!(sum, 9_999 * 10_000);
 /// ```
-impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync, E: Handle + Reads<D::Brand>>
+impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync + 'static, E: Handle + Reads<D::Brand>>
     IntoParallelIterator for &'g Pinned<'_, K, V, S, D, E>
 {
     type Iter = ParIter<'g, K, V, S, D>;
@@ -34,7 +34,7 @@ impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync, E: Handle + Reads<D::Br
     }
 }
 
-impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync> ParallelIterator
+impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync + 'static> ParallelIterator
     for ParIter<'g, K, V, S, D>
 {
     type Item = (&'g K, &'g V);
@@ -44,7 +44,7 @@ impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync> ParallelIterator
     }
 }
 
-impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync> UnindexedProducer
+impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync + 'static> UnindexedProducer
     for ParIter<'g, K, V, S, D>
 {
     type Item = (&'g K, &'g V);
@@ -60,7 +60,7 @@ impl<'g, K: Key, V: Stored, S: Hashes, D: Handle + Sync> UnindexedProducer
 }
 
 /// Each entry is inserted in a section of its own. Of a key that is there twice, either value.
-impl<K: Key, V: Stored, S: Hashes + Send, D: Handle + Send + Sync> ParallelExtend<(K, V)>
+impl<K: Key, V: Stored, S: Hashes + Send, D: Handle + Send + Sync + 'static> ParallelExtend<(K, V)>
     for &RcuHashMap<K, V, S, D>
 {
     fn par_extend<I: IntoParallelIterator<Item = (K, V)>>(&mut self, entries: I) {
@@ -72,7 +72,7 @@ impl<K: Key, V: Stored, S: Hashes + Send, D: Handle + Send + Sync> ParallelExten
     }
 }
 
-impl<K: Key, V: Stored, S: Hashes + Send, D: Handle + Send + Sync> ParallelExtend<(K, V)>
+impl<K: Key, V: Stored, S: Hashes + Send, D: Handle + Send + Sync + 'static> ParallelExtend<(K, V)>
     for RcuHashMap<K, V, S, D>
 {
     fn par_extend<I: IntoParallelIterator<Item = (K, V)>>(&mut self, entries: I) {
