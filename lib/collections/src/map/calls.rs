@@ -305,15 +305,15 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
                 (Change::Remove, None) => return (None, None),
                 (Change::Remove, Some(place)) => {
                     let desk = core.desk();
-                    if let Some(locked) = core.lock(&view, place) {
+                    if let Some(locked) = core.lock(&view, &[], hash) {
                         core.remove_found(locked, place, desk);
                         return (old, None);
                     }
                 }
-                (Change::Put(value), Some(place)) => {
+                (Change::Put(value), Some(_)) => {
                     let desk = core.desk();
                     let taken = core.take(desk);
-                    if let Some(locked) = core.lock(&view, place) {
+                    if let Some(locked) = core.lock(&view, &[], hash) {
                         let new = core.put(locked, hash, taken, Entry { key, value }, desk);
                         return (old, Some(&new.value));
                     }
@@ -403,7 +403,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
                 return None;
             }
             let desk = core.desk();
-            if let Some(locked) = core.lock(&view, place) {
+            if let Some(locked) = core.lock(&view, &[], hash) {
                 core.remove_found(locked, place, desk);
                 return Some(&entry.value);
             }

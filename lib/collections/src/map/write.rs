@@ -99,40 +99,33 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         }
     }
 
-    /// Locks the bucket of a view, if the entry that was found is still there.
+    /// Locks the bucket of a view, if what was found is still there; or if it has no entries with the hash's
+    /// tag but `others`, in the order of the chain.
     #[inline(always)]
-    pub fn lock<'a>(&'a self, view: &View<'a>, place: Place<'a>) -> Option<Locked<'a>> {
-        let tags = view.bucket.lock()?;
-        let own = std::ptr::eq(place.bucket, view.bucket);
-        let of_place = if own { tags } else { place.bucket.tags() };
-        let same = of_place.has(place.slot) && place.bucket.slot(place.slot) == place.index;
-        self.locked_if(same, view, tags)
-    }
-
-    /// Locks the bucket of a view in which the key was not found, if it has no entries with the hash's tag
-    /// but these, in the order of the chain.
-    fn lock_without<'a>(
-        &'a self,
-        view: &View<'a>,
-        others: &[u32],
-        hash: u64,
-    ) -> Option<Locked<'a>> {
-        let tags = view.bucket.lock()?;
-        let same = self.has_only(others, view.bucket, tags, tag_of(hash));
-        self.locked_if(same, view, tags)
-    }
-
-    #[inline(always)]
-    fn locked_if<'a>(&self, same: bool, view: &View<'a>, tags: Tags) -> Option<Locked<'a>> {
+    pub fn lock<'a>(&self, view: &View<'a>, others: &[u32], hash: u64) -> Option<Locked<'a>> {
+        let View {
+            bucket,
+            table,
+            found,
+        } = *view;
+        let tags = bucket.lock()?;
+        let same = match found {
+            Some(place) => {
+                let own = std::ptr::eq(place.bucket, bucket);
+                let tags = if own { tags } else { place.bucket.tags() };
+                tags.has(place.slot) && place.bucket.slot(place.slot) == place.index
+            }
+            None => self.has_only(others, bucket, tags, tag_of(hash)),
+        };
         if !same {
-            view.bucket.unlock(tags);
+            bucket.unlock(tags);
             return None;
         }
         Some(Locked {
-            bucket: view.bucket,
+            bucket,
             tags,
-            table: view.table,
-            found: view.found,
+            table,
+            found,
         })
     }
 
@@ -179,11 +172,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                     }
                     is
                 });
-                let locked = match view.found {
-                    Some(place) => self.lock(&view, place),
-                    None => self.lock_without(&view, &others, hash),
-                };
-                if let Some(locked) = locked {
+                if let Some(locked) = self.lock(&view, &others, hash) {
                     return locked;
                 }
             }
@@ -321,7 +310,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             let view = self.view(hash, |it| it == index);
             let Some(place) = view.found else { return };
             let desk = self.desk();
-            if let Some(locked) = self.lock(&view, place) {
+            if let Some(locked) = self.lock(&view, &[], hash) {
                 return self.remove_found(locked, place, desk);
             }
         }
