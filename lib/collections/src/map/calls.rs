@@ -9,6 +9,7 @@ use super::RcuHashMap;
 use super::iter::{Cursor, Iter};
 use super::store::Entry;
 use crate::bounds::{Hashes, Key, Stored};
+use crate::prim::Ordering;
 use crate::table::Table;
 
 /// What [`compute`](RcuHashMap::compute) does with an entry.
@@ -470,8 +471,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.retain(|_, _| false, guard);
     }
 
-    /// Makes room for so many entries more, if it is not there: the table does not grow before. This call
-    /// moves the table; other writers help, and wait for nothing.
+    /// Makes room for so many entries more, if it is not there: the table does not grow before, and keeps the
+    /// room until [`shrink_to_fit`](RcuHashMap::shrink_to_fit). This call moves the table; other writers
+    /// help, and wait for nothing.
     ///
     /// # Panics
     /// If there is no such table.
@@ -480,6 +482,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let bits = Table::bits_for(core.len().saturating_add(additional));
+        core.least_bits.fetch_max(bits, Ordering::Relaxed);
         core.resize_now(|table| (table.bits() < bits).then_some(bits));
     }
 
@@ -489,6 +492,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     pub fn shrink_to_fit(&self, guard: &Guard<impl Handle + Reads<D::Brand>>) {
         self.check(guard);
         let Some(core) = self.core() else { return };
+        core.least_bits.store(0, Ordering::Relaxed);
         core.resize_now(|table| {
             Some(Table::bits_for(core.len())).filter(|&bits| bits < table.bits())
         });

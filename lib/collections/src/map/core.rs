@@ -10,7 +10,7 @@ use quiescent::Handle;
 use super::seal::Sealer;
 use super::store::{Entry, Store};
 use crate::bounds::{Hashes, Key, Stored};
-use crate::prim::{AtomicPtr, Ordering, prefetch, prefetch_to_write};
+use crate::prim::{AtomicPtr, AtomicU32, Ordering, prefetch, prefetch_to_write};
 use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
 
 /// The memory that a key and a value own.
@@ -19,6 +19,8 @@ pub type Weight<K, V> = fn(&K, &V) -> usize;
 /// A map that has had an entry. It stays where it is, so that the worker finds it (`seal`).
 pub struct Core<K, V, S, D> {
     pub root: AtomicPtr<Table>,
+    /// The bits of the table for the room that the program asked for: it does not shrink below that.
+    pub least_bits: AtomicU32,
     pub store: Arc<Store<K, V>>,
     pub hasher: S,
     pub domain: D,
@@ -42,6 +44,7 @@ impl<K, V, S, D> Core<K, V, S, D> {
         weight: Option<Weight<K, V>>,
     ) -> Box<Core<K, V, S, D>> {
         Box::new(Core {
+            least_bits: AtomicU32::new(table.bits()),
             root: AtomicPtr::new(Box::into_raw(table)),
             store: Store::new(),
             hasher,
@@ -140,15 +143,15 @@ impl<K, V, S, D> Core<K, V, S, D> {
     /// All entries, for a caller that has the map for itself.
     pub fn all_entries(&self) -> Vec<u32> {
         let mut all = Vec::with_capacity(self.len());
-        let mut table = Some(self.table());
-        while let Some(it) = table {
-            for bucket in it.buckets() {
-                let tags = bucket.tags();
-                if !tags.is_moved() {
-                    self.each_in_chain(bucket, tags, |index| all.push(index));
-                }
+        let table = self.table();
+        let next = table.next().unwrap_or(table);
+        let each = |of: &Table| of.len() >> table.units(next);
+        let old = table.buckets().chunks_exact(each(table));
+        for (old, new) in old.zip(next.buckets().chunks_exact(each(next))) {
+            // In the child of a fork, a unit may be in both tables. The mark that is set last decides.
+            for bucket in if old[0].tags().is_moved() { new } else { old } {
+                self.each_in_chain(bucket, bucket.tags(), |index| all.push(index));
             }
-            table = it.next();
         }
         all
     }

@@ -62,7 +62,7 @@ use crate::table::Table;
 ///
 /// # Growing and shrinking
 /// The table doubles when a bucket has 8.4 entries on average, and shrinks when four fifths of that are
-/// unused. Writers move it bit by bit: no call copies the table, and no reader notices. If there are no
+/// unused, but for room that was asked for. Writers move it bit by bit: no call copies the table, and no reader notices. If there are no
 /// writers any more, the worker of the library goes on some seconds later; then it also calls the keys'
 /// `Hash`.
 ///
@@ -162,7 +162,8 @@ impl<K, V> RcuHashMap<K, V> {
         RcuHashMap::with_hasher(RandomState::new())
     }
 
-    /// A map with room for so many entries.
+    /// A map with room for so many entries, which it keeps until
+    /// [`shrink_to_fit`](RcuHashMap::shrink_to_fit).
     ///
     /// # Panics
     /// With its first entry, if there is no such table.

@@ -34,11 +34,6 @@ fn free_tables(mut table: *mut Table) {
 }
 
 impl<K, V, S, D> RcuHashMap<K, V, S, D> {
-    fn core_mut(&mut self) -> Option<&mut Core<K, V, S, D>> {
-        // SAFETY: null or a core, and `&mut self` excludes all but the worker.
-        unsafe { self.core.load(Ordering::Relaxed).as_mut() }
-    }
-
     /// All entries, with their values to change in place: `&mut self` excludes readers. Takes memory linear
     /// in their number.
     ///
@@ -48,12 +43,11 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// assert_eq!(ages.pin().get("Ada"), Some(&37));
     /// ```
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
-        let core = self.core_mut();
-        let entries = core.as_ref().map_or(Vec::new(), |core| {
+        let core = self.core(); // shared: the worker uses it, too
+        let entries = core.map_or(Vec::new(), |core| {
             // The worker may be moving the table: it is done with its units when the gate is free.
             core.sealer.while_closed(|| core.all_entries())
         });
-        let core = core.map(|core| &*core);
         entries.into_iter().filter_map(move |index| {
             // SAFETY: in the map for as long as it is borrowed, visited once, and no other thread uses
             // values.
@@ -70,9 +64,9 @@ impl<K, V, S, D> IntoIterator for RcuHashMap<K, V, S, D> {
     type IntoIter = vec::IntoIter<(K, V)>;
 
     /// Takes all entries out of the map; nothing is retired. Takes time and memory linear in their number.
-    fn into_iter(mut self) -> vec::IntoIter<(K, V)> {
+    fn into_iter(self) -> vec::IntoIter<(K, V)> {
         let mut entries = Vec::new();
-        if let Some(core) = self.core_mut() {
+        if let Some(core) = self.core() {
             core.sealer.close();
             let indexes = core.all_entries();
             free_tables(

@@ -48,7 +48,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     #[cold]
     #[inline(never)]
     pub fn consider(&self, table: &Table) {
-        if let Some(bits) = table.better_bits(self.len()) {
+        let least = self.least_bits.load(Ordering::Relaxed);
+        if let Some(bits) = table.better_bits(self.len(), least) {
             self.resize(table, bits);
         }
     }

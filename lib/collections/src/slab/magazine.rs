@@ -68,14 +68,17 @@ impl List {
         unsafe { Some((*items.add(length - 1), *items.add(length - 2))) }
     }
 
-    /// Only if it is not full. Returns the new length.
+    /// Returns the new length. A list that is full does not take the index, which is lost: in the child of a
+    /// fork, which may find it as it was before it was sealed.
     pub fn push(&self, index: u32) -> usize {
         let mut items = self.items.load(Ordering::Relaxed);
         if items.is_null() {
             items = self.allocate();
         }
         let length = self.len();
-        debug_assert!(length < BATCH);
+        if length == BATCH {
+            return length;
+        }
         // SAFETY: there are so many, and this thread uses the list.
         unsafe { items.add(length).write(index) };
         self.length.store(length as u32 + 1, Ordering::Release);

@@ -68,15 +68,16 @@ impl Table {
         buckets.ilog2().max(MIN_BITS)
     }
 
-    /// The bits that a table should have with so many entries, if other than it has.
-    pub fn better_bits(&self, length: usize) -> Option<u32> {
+    /// The bits that a table should have with so many entries, if other than it has. It does not shrink to
+    /// less than `least`.
+    pub fn better_bits(&self, length: usize, least: u32) -> Option<u32> {
         let (length, bits) = (length as u128, self.bits());
         let full = (self.len() as u128) * FULL;
         if length * PARTS > full {
             return Some(bits + 1);
         }
-        (bits > MIN_BITS && length * PARTS * 5 < full)
-            .then(|| Table::bits_for(length as usize).max(bits.saturating_sub(4)))
+        (bits > least && length * PARTS * 5 < full)
+            .then(|| Table::bits_for(length as usize).max(least))
             .filter(|&better| better < bits)
     }
 

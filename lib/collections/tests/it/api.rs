@@ -74,6 +74,27 @@ fn room_is_made_and_given_back() {
     assert!((0..10_000).all(|n| map.pin().contains_key(&n) == (n % 100 == 0)));
 }
 
+/// Each table that is replaced waits for the guard.
+#[test]
+fn room_that_was_asked_for_stays() {
+    let domain = Domain::new();
+    let hasher = std::hash::RandomState::new();
+    let map = RcuHashMap::with_capacity_and_hasher_in(100_000, hasher, domain.clone());
+    let guard = domain.read_lock();
+    let queued = || domain.statistics().queued_bytes;
+    let insert =
+        |n: std::ops::Range<u32>| n.for_each(|n| assert!(map.insert(n, n, &guard).is_none()));
+    insert(0..200);
+    assert_eq!(queued(), 0);
+    map.reserve(1_000_000, &guard);
+    let replaced = queued();
+    assert!(replaced > 0);
+    insert(200..500);
+    assert_eq!(queued(), replaced);
+    map.shrink_to_fit(&guard);
+    assert!(queued() > 2 * replaced);
+}
+
 #[test]
 fn values_may_be_weighed() {
     let map = RcuHashMap::new().weighed();
