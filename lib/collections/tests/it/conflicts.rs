@@ -1,6 +1,8 @@
 //! What was seen without a lock is confirmed under it.
 
+use std::cell::Cell;
 use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
 
 use quiescent_collections::{Change, RcuHashMap};
 
@@ -33,6 +35,41 @@ fn a_key_that_was_inserted_meanwhile_is_seen() {
         assert_eq!(calls, [None, Some(5)]);
         assert_eq!(map.len(), others as usize + 1);
     }
+}
+
+static MAP: LazyLock<RcuHashMap<Busy, u32>> = LazyLock::new(RcuHashMap::new);
+
+thread_local! {
+    static INSERTS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A key whose comparison inserts a key, if this thread says so.
+struct Busy(u32);
+
+impl Hash for Busy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        0_u32.hash(state);
+    }
+}
+
+impl PartialEq for Busy {
+    fn eq(&self, other: &Busy) -> bool {
+        if INSERTS.take() {
+            assert_eq!(MAP.pin().insert(Busy(1), 5), None);
+        }
+        self.0 == other.0
+    }
+}
+
+impl Eq for Busy {}
+
+#[test]
+fn a_key_that_was_inserted_while_others_were_compared_is_seen() {
+    let pinned = MAP.pin();
+    pinned.insert(Busy(10), 0);
+    INSERTS.set(true);
+    assert_eq!(pinned.insert(Busy(1), 6), Some(&5));
+    assert_eq!((pinned.get(&Busy(1)), MAP.len()), (Some(&6), 2));
 }
 
 #[test]
