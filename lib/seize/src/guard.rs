@@ -32,8 +32,7 @@ pub trait Guard {
     /// The collector, to see that a structure's guards are of its own.
     fn collector(&self) -> &Collector;
 
-    /// Hurries what was retired in this collector, and reclaims what is ready. It does not wait, and need not
-    /// be called: what is retired is reclaimed in bounded time.
+    /// Hurries what was retired in this collector, and reclaims what is ready. It does not wait.
     fn flush(&self) {
         self.collector().flush();
     }
@@ -46,16 +45,16 @@ pub trait Guard {
         quiescent::thread_index().unwrap_or_else(place)
     }
 
-    /// Loads a pointer.
+    /// Loads a pointer, with `SeqCst`, whatever the ordering says; so do the next three.
     #[inline]
-    fn protect<T>(&self, ptr: &AtomicPtr<T>, order: Ordering) -> *mut T {
-        ptr.load(order)
+    fn protect<T>(&self, ptr: &AtomicPtr<T>, _: Ordering) -> *mut T {
+        ptr.load(Ordering::SeqCst)
     }
 
     /// Stores a pointer, and returns the previous one.
     #[inline]
-    fn swap<T>(&self, ptr: &AtomicPtr<T>, value: *mut T, order: Ordering) -> *mut T {
-        ptr.swap(value, order)
+    fn swap<T>(&self, ptr: &AtomicPtr<T>, value: *mut T, _: Ordering) -> *mut T {
+        ptr.swap(value, Ordering::SeqCst)
     }
 
     /// [`AtomicPtr::compare_exchange`].
@@ -68,10 +67,10 @@ pub trait Guard {
         ptr: &AtomicPtr<T>,
         current: *mut T,
         new: *mut T,
-        success: Ordering,
-        failure: Ordering,
+        _success: Ordering,
+        _failure: Ordering,
     ) -> Result<*mut T, *mut T> {
-        ptr.compare_exchange(current, new, success, failure)
+        ptr.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
     }
 
     /// [`AtomicPtr::compare_exchange_weak`].
@@ -84,20 +83,30 @@ pub trait Guard {
         ptr: &AtomicPtr<T>,
         current: *mut T,
         new: *mut T,
-        success: Ordering,
-        failure: Ordering,
+        _success: Ordering,
+        _failure: Ordering,
     ) -> Result<*mut T, *mut T> {
-        ptr.compare_exchange_weak(current, new, success, failure)
+        ptr.compare_exchange_weak(current, new, Ordering::SeqCst, Ordering::SeqCst)
     }
 
-    /// [`Collector::retire`].
+    /// [`Collector::retire`]; what is ready is reclaimed later than in this call.
     ///
     /// # Safety
     /// As there.
     #[inline]
     unsafe fn defer_retire<T>(&self, ptr: *mut T, reclaim: unsafe fn(*mut T, &Collector)) {
         // SAFETY: the caller's promise.
-        unsafe { self.collector().retire(ptr, reclaim) };
+        unsafe { self.collector().queue(ptr, reclaim) };
+    }
+}
+
+/// The last field of a guard: looks at what is ready when the section has ended.
+pub(crate) struct Reclaims<'a>(pub &'a Collector);
+
+impl Drop for Reclaims<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.look(false);
     }
 }
 
@@ -110,18 +119,19 @@ pub trait Guard {
 /// ```
 pub struct LocalGuard<'a> {
     pub(crate) section: quiescent::Guard<&'a Domain>,
-    pub(crate) collector: &'a Collector,
+    pub(crate) collector: Reclaims<'a>,
 }
 
 impl Guard for LocalGuard<'_> {
     #[inline]
     fn refresh(&mut self) {
         self.section.repin();
+        self.collector.0.look(true);
     }
 
     #[inline]
     fn collector(&self) -> &Collector {
-        self.collector
+        self.collector.0
     }
 }
 
@@ -140,15 +150,16 @@ impl fmt::Debug for LocalGuard<'_> {
 /// ```
 pub struct OwnedGuard<'a> {
     pub(crate) section: quiescent::Guard<Sendable<&'a Srcu>>,
-    pub(crate) collector: &'a Collector,
+    pub(crate) collector: Reclaims<'a>,
 }
 
 impl Guard for OwnedGuard<'_> {
     fn refresh(&mut self) {
         self.section.repin();
+        self.collector.0.look(true);
     }
 
     fn collector(&self) -> &Collector {
-        self.collector
+        self.collector.0
     }
 }

@@ -163,7 +163,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         let core = self.core_for_writing();
         let hash = core.hash(&key);
         let ahead = core.ahead(hash);
-        let desk = core.store.entries.magazines().desk();
+        let desk = core.desk();
         let taken = core.take(desk);
         let locked = core.locked(ahead, hash, &key);
         let old = locked.found;
@@ -195,7 +195,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         let core = self.core_for_writing();
         let hash = core.hash(&key);
         let ahead = core.ahead(hash);
-        let desk = core.store.entries.magazines().desk();
+        let desk = core.desk();
         let taken = core.take(desk);
         let locked = core.locked(ahead, hash, &key);
         if let Some(place) = locked.found {
@@ -208,9 +208,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
                 value,
             });
         }
-        let index = core.put(locked, hash, taken, Entry { key, value }, desk);
-        // SAFETY: put there in this section.
-        Ok(unsafe { &core.entry(index).value })
+        Ok(&core
+            .put(locked, hash, taken, Entry { key, value }, desk)
+            .value)
     }
 
     /// The value of a key; if it has none, one that `value` makes. No lock is held meanwhile, so two threads
@@ -290,29 +290,44 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
-        // SAFETY: what is passed was found or put there in this section.
-        let value = |index: u32| unsafe { &core.entry(index).value };
         loop {
-            let view = core.view(hash, |index| core.has_key(index, &key));
-            let old = view.found.map(|place| value(place.index));
+            let mut old = None;
+            let view = core.view(hash, |index| {
+                // SAFETY: found in this section.
+                let entry = unsafe { core.entry(index) };
+                let is = entry.key == key;
+                if is {
+                    old = Some(&entry.value);
+                }
+                is
+            });
             match (f(old), view.found) {
                 (Change::Keep, _) => return (old, old),
                 (Change::Remove, None) => return (None, None),
                 (Change::Remove, Some(place)) => {
-                    let desk = core.store.entries.magazines().desk();
-                    if let Some(locked) = core.lock(&view, hash) {
+                    let desk = core.desk();
+                    if let Some(locked) = core.lock(&view, &[], hash) {
                         core.remove_found(locked, place, desk);
                         return (old, None);
                     }
                 }
-                (Change::Put(new), _) => {
-                    let desk = core.store.entries.magazines().desk();
+                (Change::Put(value), Some(_)) => {
+                    let desk = core.desk();
                     let taken = core.take(desk);
-                    if let Some(locked) = core.lock(&view, hash) {
-                        let entry = Entry { key, value: new };
-                        let index = core.put(locked, hash, taken, entry, desk);
-                        return (old, Some(value(index)));
+                    if let Some(locked) = core.lock(&view, &[], hash) {
+                        let new = core.put(locked, hash, taken, Entry { key, value }, desk);
+                        return (old, Some(&new.value));
                     }
+                }
+                (Change::Put(value), None) => {
+                    let desk = core.desk();
+                    let taken = core.take(desk);
+                    let locked = core.locked(core.ahead(hash), hash, &key);
+                    if locked.found.is_none() {
+                        let new = core.put(locked, hash, taken, Entry { key, value }, desk);
+                        return (None, Some(&new.value));
+                    }
+                    core.unlock(&locked);
                 }
             }
         }
@@ -346,7 +361,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         let core = self.core()?;
         let hash = core.hash(key);
         let ahead = core.ahead(hash);
-        let desk = core.store.entries.magazines().desk();
+        let desk = core.desk();
         let locked = core.locked(ahead, hash, key);
         let Some(place) = locked.found else {
             core.unlock(&locked);
@@ -388,8 +403,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
             if !condition(&entry.key, &entry.value) {
                 return None;
             }
-            let desk = core.store.entries.magazines().desk();
-            if let Some(locked) = core.lock(&view, hash) {
+            let desk = core.desk();
+            if let Some(locked) = core.lock(&view, &[], hash) {
                 core.remove_found(locked, place, desk);
                 return Some(&entry.value);
             }

@@ -20,8 +20,6 @@ pub struct View<'a> {
     bucket: &'a Bucket,
     table: &'a Table,
     pub found: Option<Place<'a>>,
-    /// Entries with the same tag and other keys, in the order of the chain.
-    others: Vec<u32>,
 }
 
 /// A locked bucket, and the entry of the key.
@@ -51,19 +49,31 @@ impl<K, V> Drop for Taken<'_, K, V> {
 }
 
 impl<K, V> Taken<'_, K, V> {
-    /// Writes the entry. After the bucket was locked, because a locked instruction waits for the stores
+    /// Writes the entry, and returns it with its index. After the bucket was locked, because a locked instruction waits for the stores
     /// before it, and the entry is often in no near cache.
     #[inline(always)]
-    fn write(self, entry: Entry<K, V>) -> u32 {
-        let index = self.1;
-        // SAFETY: the index is ours, and no reader knows it.
-        unsafe { self.0.entries.at(index).write(entry) };
+    fn write<'a>(self, entry: Entry<K, V>) -> (u32, &'a Entry<K, V>)
+    where
+        Self: 'a,
+    {
+        let (store, index) = (self.0, self.1);
         std::mem::forget(self);
-        index
+        // SAFETY: the index is ours, and no reader knows it.
+        unsafe {
+            let place = store.entries.at(index);
+            place.write(entry);
+            (index, &*place)
+        }
     }
 }
 
 impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
+    /// The calling thread's lists.
+    #[inline(always)]
+    pub fn desk(&self) -> Desk<'_> {
+        self.store.entries.magazines().desk()
+    }
+
     #[inline(always)]
     pub fn take(&self, desk: Desk<'_>) -> Taken<'_, K, V> {
         Taken(&self.store, self.store.entries.take(desk))
@@ -80,54 +90,56 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             if tags.is_moved() {
                 continue; // a thread has begun to move the table
             }
-            let mut others = Vec::new();
-            let found = self.find(bucket, tags, hash, |index| {
-                let is = is(index);
-                if !is {
-                    others.push(index);
-                }
-                is
-            });
+            let found = self.find(bucket, tags, hash, &mut is);
             return View {
                 bucket,
                 table,
                 found,
-                others,
             };
         }
     }
 
-    /// Locks the bucket of a view, if what was seen is still true.
+    /// Locks the bucket of a view, if what was found is still there; or if it has no entries with the hash's
+    /// tag but `others`, in the order of the chain.
     #[inline(always)]
-    pub fn lock<'a>(&'a self, view: &View<'a>, hash: u64) -> Option<Locked<'a>> {
-        let tags = view.bucket.lock()?;
-        if !self.is_same(view, tags, hash) {
-            view.bucket.unlock(tags);
+    pub fn lock<'a>(&self, view: &View<'a>, others: &[u32], hash: u64) -> Option<Locked<'a>> {
+        let View {
+            bucket,
+            table,
+            found,
+        } = *view;
+        let tags = bucket.lock()?;
+        let same = match found {
+            Some(place) => {
+                let own = std::ptr::eq(place.bucket, bucket);
+                let tags = if own { tags } else { place.bucket.tags() };
+                tags.has(place.slot) && place.bucket.slot(place.slot) == place.index
+            }
+            None => self.has_only(others, bucket, tags, tag_of(hash)),
+        };
+        if !same {
+            bucket.unlock(tags);
             return None;
         }
         Some(Locked {
-            bucket: view.bucket,
+            bucket,
             tags,
-            table: view.table,
-            found: view.found,
+            table,
+            found,
         })
     }
 
-    #[inline(always)]
-    fn is_same(&self, view: &View<'_>, tags: Tags, hash: u64) -> bool {
-        let Some(place) = view.found else {
-            return self.has_no_other(view, tags, tag_of(hash));
-        };
-        let own = std::ptr::eq(place.bucket, view.bucket);
-        let tags = if own { tags } else { place.bucket.tags() };
-        tags.has(place.slot) && place.bucket.slot(place.slot) == place.index
-    }
-
-    fn has_no_other(&self, view: &View<'_>, tags: Tags, tag: u64) -> bool {
-        let (mut bucket, mut tags, mut next) = (view.bucket, tags, 0);
+    fn has_only<'a>(
+        &'a self,
+        others: &[u32],
+        mut bucket: &'a Bucket,
+        mut tags: Tags,
+        tag: u64,
+    ) -> bool {
+        let mut next = 0;
         loop {
             for slot in tags.matching(tag) {
-                match behind(&view.others, next, bucket.slot(slot)) {
+                match behind(others, next, bucket.slot(slot)) {
                     Some(after) => next = after,
                     None => return false,
                 }
@@ -152,8 +164,15 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     {
         if !is_plain::<K, Q>() {
             loop {
-                let view = self.view(hash, |index| self.has_key(index, key));
-                if let Some(locked) = self.lock(&view, hash) {
+                let mut others = Vec::new();
+                let view = self.view(hash, |index| {
+                    let is = self.has_key(index, key);
+                    if !is {
+                        others.push(index);
+                    }
+                    is
+                });
+                if let Some(locked) = self.lock(&view, &others, hash) {
                     return locked;
                 }
             }
@@ -181,17 +200,17 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         locked.bucket.unlock(locked.tags);
     }
 
-    /// Puts an entry in place of the one that was found, or adds it. Returns the new entry's index.
+    /// Puts an entry in place of the one that was found, or adds it. Returns the new entry.
     #[inline(always)]
-    pub fn put(
-        &self,
+    pub fn put<'a>(
+        &'a self,
         locked: Locked<'_>,
         hash: u64,
-        taken: Taken<'_, K, V>,
+        taken: Taken<'a, K, V>,
         entry: Entry<K, V>,
         desk: Desk<'_>,
-    ) -> u32 {
-        let index = taken.write(entry);
+    ) -> &'a Entry<K, V> {
+        let (index, entry) = taken.write(entry);
         match locked.found {
             Some(place) => {
                 place.bucket.set_slot(place.slot, index);
@@ -204,7 +223,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 self.count(1, locked.table, desk);
             }
         }
-        index
+        entry
     }
 
     /// Adds an entry to a chain whose first bucket is locked. The caller unlocks with what is returned.
@@ -290,8 +309,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         loop {
             let view = self.view(hash, |it| it == index);
             let Some(place) = view.found else { return };
-            let desk = self.store.entries.magazines().desk();
-            if let Some(locked) = self.lock(&view, hash) {
+            let desk = self.desk();
+            if let Some(locked) = self.lock(&view, &[], hash) {
                 return self.remove_found(locked, place, desk);
             }
         }

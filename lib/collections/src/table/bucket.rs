@@ -20,6 +20,7 @@ const MORE: u64 = 4 << 56;
 /// `low` has the tags of slots 0 to 7, `high` those of 8 to 11 and the control byte. A tag is 0, or it has
 /// its highest bit set and seven bits of the hash.
 #[repr(C, align(64))]
+#[derive(Default)]
 pub struct Bucket {
     low: AtomicU64,
     high: AtomicU64,
@@ -303,6 +304,7 @@ mod tests {
         }
     }
 
+    #[cfg(not(quiescent_loom))]
     #[test]
     fn a_bucket_is_a_cache_line() {
         assert_eq!((size_of::<Bucket>(), align_of::<Bucket>()), (64, 64));

@@ -6,6 +6,7 @@ use crate::global::env;
 use crate::global::workers::{WORKERS, is_worker};
 use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::life::Domain;
+use quiescent_core::domain::settings::DRAINED;
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 
@@ -62,7 +63,8 @@ impl Left {
 
 /// Ends the library's threads and gives back what they use: their stacks, and the descriptors of timers,
 /// events and sources of memory pressure. Before that, frees and runs in this thread what is queued, in all
-/// domains, for at most `limit`; then the threads have until the limit, and at least a second, to end.
+/// domains, for at most `limit` (except where the program [drains](crate::Runner::Drained): whoever may run
+/// that does so before); then the threads have until the limit, and at least a second, to end.
 ///
 /// The library stays usable, also during this call and from other threads: readers notice nothing, and the
 /// next call that needs the worker starts it again. What is left is named in the result. It is not lost: it
@@ -107,7 +109,8 @@ pub fn shutdown(limit: Duration) -> Result<Shutdown, SyncError> {
     let mut ran = 0;
     // A reader in one domain must not use up the time of the others.
     for slice in [limit / 8, limit] {
-        for state in env.states().filter(|state| state.held().0 > 0) {
+        let states = env.states().filter(|state| !state.has(DRAINED));
+        for state in states.filter(|state| state.held().0 > 0) {
             ran += state.drain(Until::after(slice.min(left())));
         }
     }

@@ -7,3 +7,4 @@ extern crate quiescent_seize as seize;
 
 mod collectors;
 mod list;
+mod places;

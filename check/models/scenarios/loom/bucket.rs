@@ -1,0 +1,167 @@
+//! A bucket of the hash map under C11: the sources of `lib/collections/src/table/bucket.rs`.
+
+#[path = "../../../../lib/collections/src/table/bucket.rs"]
+#[allow(dead_code, reason = "not all of a bucket is needed here")]
+mod source;
+
+use std::sync::Arc;
+
+use crate::common::{check, join};
+use quiescent_models::loom::Ordering::Relaxed;
+use quiescent_models::loom::{AtomicU32, thread};
+use source::{Bucket, tag_of};
+
+/// An old bucket, the one that its entry moves to, and the content of that entry.
+#[derive(Default)]
+struct Buckets {
+    old: Bucket,
+    new: Bucket,
+    content: AtomicU32,
+}
+
+const HASH: u64 = 5;
+const INDEX: u32 = 7;
+
+impl Buckets {
+    fn fill(&self) {
+        self.content.store(1, Relaxed);
+    }
+
+    /// The index of the entry in a bucket, complete if it is there.
+    fn find(&self, bucket: &Bucket) -> Option<u32> {
+        let slot = bucket.tags().matching(tag_of(HASH)).next()?;
+        let index = bucket.slot(slot);
+        assert_eq!(index, INDEX, "a tag without its index");
+        assert_eq!(
+            self.content.load(Relaxed),
+            1,
+            "an entry that is not complete"
+        );
+        Some(index)
+    }
+}
+
+fn add(bucket: &Bucket, slot: usize, index: u32, hash: u64) {
+    let tags = bucket.lock().expect("not moved");
+    bucket.set_slot(slot, index);
+    bucket.unlock(bucket.set_tag(slot, tag_of(hash), tags));
+}
+
+/// MAP-4, where the tag is stored by itself, and where it is stored with the unlock.
+fn addition_against_a_read(slot: usize) {
+    let buckets = Arc::new(Buckets::default());
+    let writer = buckets.clone();
+    let writer = thread::spawn(move || {
+        writer.fill();
+        add(&writer.old, slot, INDEX, HASH);
+    });
+    let reader = buckets.clone();
+    let reader = thread::spawn(move || {
+        reader.find(&reader.old);
+    });
+    join(writer);
+    join(reader);
+    assert!(buckets.find(&buckets.old).is_some());
+}
+
+#[test]
+fn additions_against_reads() {
+    check("bucket: low tag", 3, || addition_against_a_read(0));
+    check("bucket: high tag", 3, || addition_against_a_read(8));
+}
+
+/// MAP-5: the reader finds the entry in one of both; so does a writer, which takes the lock.
+#[test]
+fn a_move_against_reads_and_writes() {
+    fn moved(look: fn(&Buckets)) {
+        let buckets = Arc::new(Buckets::default());
+        buckets.fill();
+        buckets.old.begin((INDEX, tag_of(HASH)), (0, 0));
+        let mover = buckets.clone();
+        let mover = thread::spawn(move || {
+            let tags = mover.old.lock().expect("moved once");
+            // No thread can reach it before the mark: it is filled without its lock.
+            mover.new.set_slot(0, INDEX);
+            let new = mover.new.set_tag(0, tag_of(HASH), mover.new.tags());
+            mover.new.unlock(new);
+            mover.old.unlock_moved(tags);
+        });
+        let other = thread::spawn(move || look(&buckets));
+        join(mover);
+        join(other);
+    }
+    check("bucket: move and read", 3, || {
+        moved(|buckets| {
+            let is_moved = buckets.old.tags().is_moved();
+            let bucket = if is_moved { &buckets.new } else { &buckets.old };
+            assert!(buckets.find(bucket).is_some(), "moved: {is_moved}");
+        });
+    });
+    check("bucket: move and write", 3, || {
+        moved(|buckets| match buckets.old.lock() {
+            Some(tags) => buckets.old.unlock(tags),
+            None => {
+                let tags = buckets.new.lock().expect("not moved");
+                assert!(
+                    tags.matching(tag_of(HASH)).any(|slot| slot == 0),
+                    "moved without its entry"
+                );
+                buckets.new.unlock(tags);
+            }
+        });
+    });
+}
+
+/// MAP-6: the second holder finds what the first one has added.
+#[test]
+fn two_additions() {
+    fn add_one(bucket: &Bucket) {
+        let tags = bucket.lock().expect("not moved");
+        let slot = tags.unused().expect("room");
+        assert_eq!(bucket.slot(slot), 0, "this slot is used");
+        bucket.set_slot(slot, INDEX);
+        bucket.unlock(bucket.set_tag(slot, tag_of(HASH), tags));
+    }
+    check("bucket: two additions", 3, || {
+        let buckets = Arc::new(Buckets::default());
+        let other = buckets.clone();
+        let other = thread::spawn(move || add_one(&other.old));
+        add_one(&buckets.old);
+        join(other);
+        assert_eq!(buckets.old.tags().used().count(), 2);
+    });
+}
+
+/// MAP-4, where the tag stays: an index is replaced by that of an entry which is complete.
+#[test]
+fn a_replacement_against_a_read() {
+    check("bucket: replacement", 3, || {
+        let buckets = Arc::new(Buckets::default());
+        buckets.old.begin((INDEX + 1, tag_of(HASH)), (0, 0));
+        let (writer, reader) = (buckets.clone(), buckets);
+        let writer = thread::spawn(move || {
+            writer.fill();
+            let tags = writer.old.lock().expect("not moved");
+            writer.old.set_slot(0, INDEX);
+            writer.old.unlock(tags);
+        });
+        let reader = thread::spawn(move || {
+            assert!(
+                reader
+                    .old
+                    .tags()
+                    .matching(tag_of(HASH))
+                    .any(|slot| slot == 0)
+            );
+            if reader.old.slot(0) == INDEX {
+                assert_eq!(
+                    reader.content.load(Relaxed),
+                    1,
+                    "an entry that is not complete"
+                );
+            }
+        });
+        join(writer);
+        join(reader);
+    });
+}
