@@ -16,6 +16,8 @@ pub use std::{
 };
 
 use std::alloc::{Layout, alloc_zeroed};
+use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::PoisonError;
 
 /// Waits for a lock so many times before the thread gives the rest of its time slice away.
@@ -43,6 +45,37 @@ pub unsafe fn zeroed<T: 'static>() -> *mut T {
     // SAFETY: from the allocator, as a box; then no thread is left that could use it.
     quiescent_models::explorer::at_end(move || drop(unsafe { Box::<T>::from_raw(made) }));
     made
+}
+
+/// A box whose content other threads read. (A box itself may not be moved meanwhile: moving it says that it
+/// is the only way to its content.)
+pub struct Shared<T: ?Sized>(NonNull<T>);
+
+// SAFETY: as a box, and as a reference.
+unsafe impl<T: Send + Sync + ?Sized> Send for Shared<T> {}
+
+impl<T: ?Sized> Shared<T> {
+    /// # Safety
+    /// From a box, and the caller gives it away.
+    pub unsafe fn from_raw(content: *mut T) -> Shared<T> {
+        Shared(NonNull::new(content).expect("not null"))
+    }
+}
+
+impl<T: ?Sized> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: from a box, which is dropped with `self`.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T: ?Sized> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: from a box; who drops it knows that no thread reads it.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
 }
 
 /// Takes a lock. No code that runs under one of this crate's locks leaves the data in between.

@@ -195,7 +195,9 @@ fn shrinking_against_a_replacement_and_a_removal() {
         grow(scene.map);
         let writer = scene.thread(|map| {
             assert_eq!(map.pin().insert(Key(1), 11), Some(&10));
+            assert_eq!(found(map, 1), Some(11));
             assert_eq!(map.pin().remove(&Key(5)), Some(&50));
+            assert_eq!(found(map, 5), None);
         });
         scene.world.begin(1);
         shrink(scene.map);
@@ -230,6 +232,7 @@ fn two_insertions_of_a_key() {
             assert_eq!(seen, Some(40), "inserted: {here}");
         });
         scene.world.begin(1);
+        shrink(scene.map);
         insert(scene.map);
         assert_eq!(found(scene.map, 4), Some(40));
         scene.end([other], &[(0, 0), (1, 10), (4, 40)]);

@@ -482,7 +482,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let bits = Table::bits_for(core.len().saturating_add(additional));
-        core.least_bits.fetch_max(bits, Ordering::Relaxed);
+        let least = core.least_bits.load(Ordering::Relaxed).max(bits);
+        core.least_bits.store(least, Ordering::Relaxed);
         core.resize_now(|table| (table.bits() < bits).then_some(bits));
     }
 

@@ -75,7 +75,8 @@ use crate::table::Table;
 /// [`weighed`](RcuHashMap::weighed) for keys and values that own much.
 ///
 /// Dropping the map frees everything at once, also in a destructor or a section: no reader can have
-/// references, as these borrow the map.
+/// references, as these borrow the map. It waits while the worker moves some entries: hold no lock that a
+/// key's `Hash` takes.
 ///
 /// # Domains
 /// [`new_in`](RcuHashMap::new_in) makes a map that is read under sections of a
@@ -102,9 +103,10 @@ use crate::table::Table;
 /// * Keys with equal hashes are searched one by one. The default hasher is seeded, so that such keys cannot
 ///   be chosen.
 /// * A destructor that panics does not keep the others of its batch from being run.
-/// * In the child of a `fork`, what was in the map can be read. It may be changed if no other thread was amid
-///   a change at that moment: else a bucket, or the pool of entries, may stay locked. A batch that was partly
-///   filled at that moment is retired when it is full.
+/// * In the child of a `fork`, what was in the map can be read, and the map may be changed. If another thread
+///   was amid a change at that moment, the entry in question may leak, `len` may be wrong, and a call that
+///   changes, resizes or drops the map may wait for ever for a lock or a part of a resize that the child does
+///   not have. A batch that was partly filled is retired when it is full, and only writers go on with a resize.
 /// * Writes are not for signal handlers; reads are.
 ///
 /// These do not compile:

@@ -14,7 +14,7 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
-use crate::prim::{Ordering, prefetch, yield_now};
+use crate::prim::{Ordering, Shared, prefetch, yield_now};
 use crate::table::{LAST, LINK, Table, Tags};
 
 /// So many units are claimed by a writer.
@@ -77,12 +77,17 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         }
     }
 
-    /// Moves a unit and counts it: each by itself, because the next one may panic in a `Hash`. After the last
-    /// one, the new table takes the place of the old.
+    /// Moves a unit and counts it: each by itself, because the next one may panic in a `Hash`.
     fn move_and_count(&self, table: &Table, next: &Table, unit: usize, hashed: &mut Hashed) {
+        if self.move_unit(table, next, unit, hashed) {
+            self.count_unit(table, next);
+        }
+    }
+
+    /// After the last unit, the new table takes the place of the old.
+    fn count_unit(&self, table: &Table, next: &Table) {
         // [MAP-8]
-        let moved = self.move_unit(table, next, unit, hashed);
-        if !moved || !table.count_moved(1, 1 << table.units(next)) {
+        if !table.count_moved(1 << table.units(next)) {
             return;
         }
         let old = std::ptr::from_ref(table).cast_mut();
@@ -90,7 +95,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         let swapped = (self.root).compare_exchange(old, table.next_raw(), ok, err);
         debug_assert!(swapped.is_ok());
         // SAFETY: from a box, and unlinked by the one thread that counted the last unit.
-        let old = unsafe { Box::from_raw(old) };
+        let old = unsafe { Shared::from_raw(old) };
         self.retire(Garbage::Table(old), 0, true);
         self.consider(next);
     }

@@ -1,9 +1,11 @@
 //! From an index that was unlinked to a batch that the library frees.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use quiescent::Handle;
 
 use super::core::Core;
-use super::store::{Entry, Garbage};
+use super::store::{Entry, Garbage, go_on};
 use crate::bounds::{Hashes, Key, Stored};
 use crate::slab::{Desk, Full, Removed, Unit};
 use crate::table::Bucket;
@@ -32,13 +34,14 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     #[cold]
     #[inline(never)]
     fn retire_slowly(&self, index: u32, desk: Desk<'_>) {
-        let weight = self.weight.map_or(0, |weight| {
+        let weight = self.weight.map_or(Ok(0), |weight| {
             // SAFETY: found in this section.
             let entry = unsafe { self.entry(index) };
-            weight(&entry.key, &entry.value)
+            catch_unwind(AssertUnwindSafe(|| weight(&entry.key, &entry.value)))
         });
-        let batch = Entry::<K, V>::BATCH;
-        self.remove(desk, index, weight, batch, Garbage::Entries);
+        let (batch, known) = (Entry::<K, V>::BATCH, *weight.as_ref().unwrap_or(&0));
+        self.remove(desk, index, known, batch, Garbage::Entries);
+        go_on(weight.map(drop));
     }
 
     /// Puts an index to its batch, and retires the batch if it is full. No lock is held meanwhile.

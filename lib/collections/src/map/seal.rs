@@ -11,9 +11,10 @@
 //! A map that is forgotten leaves its gate open. So hasher and handle borrow nothing (`Hashes`, `D:
 //! 'static`).
 //!
-//! `[MAP-10]` A thread puts the first index to its batch, and then swaps the mark that the callback is armed;
-//! the callback swaps the mark, and then looks for batches. One of both finds the other.
+//! `[MAP-10]` A thread puts the first index to its batch, or begins a resize, and then swaps the mark that the
+//! callback is armed; the callback swaps the mark, and then looks for both. One finds the other.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use quiescent::{Guard, Handle};
 
 use super::core::Core;
 use super::resize::Progress;
-use super::store::Garbage;
+use super::store::{Garbage, go_on};
 use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::{AtomicBool, Mutex, Ordering, lock};
 
@@ -69,7 +70,7 @@ impl Sealer {
     }
 }
 
-/// The callback ends: later removals arm it again, also if code of the program has panicked in it.
+/// The callback ends: later removals arm it again.
 struct Disarm<'a>(&'a Sealer);
 
 impl Drop for Disarm<'_> {
@@ -157,7 +158,8 @@ unsafe fn run<K: Key, V: Stored, S: Hashes, D: Handle + 'static>(head: NonNull<H
             core.seal_asked();
             sealed = true;
         }
-        if core.step(&mut progress) {
+        let stepped = catch_unwind(AssertUnwindSafe(|| core.step(&mut progress)));
+        if let Ok(true) = stepped {
             drop((guard, gate));
             continue;
         }
@@ -165,12 +167,13 @@ unsafe fn run<K: Key, V: Stored, S: Hashes, D: Handle + 'static>(head: NonNull<H
             sealer.asked.store(true, Ordering::Relaxed);
             std::mem::forget(disarm);
             core.queue(true);
-            return;
+        } else {
+            drop(disarm);
+            // Also if a `Hash` has panicked: it may be better next time.
+            if core.any_gone() || core.table().next().is_some() {
+                core.arm();
+            }
         }
-        drop(disarm);
-        if core.any_gone() {
-            core.arm();
-        }
-        return;
+        return go_on(stepped.map(drop)); // the library reports it
     }
 }

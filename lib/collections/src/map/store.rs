@@ -9,7 +9,7 @@ use std::sync::Arc;
 use quiescent::{Handle, Retired};
 
 use crate::bounds::Stored;
-use crate::prim::{Mutex, lock};
+use crate::prim::{Mutex, Shared, lock};
 use crate::slab::{Full, Slab, Unit};
 use crate::table::{Bucket, Table};
 
@@ -43,7 +43,7 @@ const HASTE: usize = 4;
 pub enum Garbage {
     Entries(Full),
     Overflows(Full),
-    Table(Box<Table>),
+    Table(Shared<Table>),
 }
 
 /// What waits, each thing under a number.

@@ -19,7 +19,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr;
 
-use crate::prim::{AtomicPtr, Mutex, Ordering, lock, prefetch_to_write};
+use crate::prim::{AtomicPtr, Mutex, Ordering, Shared, lock, prefetch_to_write};
 use magazine::Magazines;
 use pool::Pool;
 
@@ -38,7 +38,7 @@ pub const BATCH: usize = 256;
 pub const END: u32 = 1 << 31;
 
 /// The chunks' addresses.
-type Directory = Box<[AtomicPtr<u8>]>;
+type Directory = Shared<[AtomicPtr<u8>]>;
 
 /// Chunks of entries, and which of them are free.
 pub struct Slab<T: Unit> {
@@ -148,7 +148,8 @@ impl<T: Unit> Slab<T> {
                 AtomicPtr::new(chunk)
             }));
             larger.resize_with(larger.capacity(), AtomicPtr::default);
-            let larger = larger.into_boxed_slice();
+            // SAFETY: a box.
+            let larger = unsafe { Shared::from_raw(Box::into_raw(larger.into_boxed_slice())) };
             // [MAP-1]
             self.directory
                 .store(larger.as_ptr().cast_mut(), Ordering::Release);

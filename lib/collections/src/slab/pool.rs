@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use super::magazine::{Full, List};
 use super::{Directory, Unit};
+use crate::prim::Shared;
 
 /// So many lists stay as they are.
 const READY: usize = 32;
@@ -32,7 +33,8 @@ impl<T: Unit> Pool<T> {
 
     pub fn new() -> Pool<T> {
         Pool {
-            directory: Box::default(),
+            // SAFETY: a box.
+            directory: unsafe { Shared::from_raw(Box::into_raw(Box::default())) },
             replaced: Vec::new(),
             ready: Vec::new(),
             bits: Vec::new(),

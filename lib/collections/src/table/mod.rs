@@ -156,10 +156,10 @@ impl Table {
         first.min(units)..(first + stride).min(units)
     }
 
-    /// `[MAP-8]` Counts units that have moved. Returns whether these were the last: then this thread has seen
+    /// `[MAP-8]` Counts a unit that has moved. Returns whether it was the last: then this thread has seen
     /// everything that was done to the others.
-    pub fn count_moved(&self, by: usize, units: usize) -> bool {
-        by > 0 && self.moved.fetch_add(by, Ordering::AcqRel) + by == units
+    pub fn count_moved(&self, units: usize) -> bool {
+        self.moved.fetch_add(1, Ordering::AcqRel) + 1 == units
     }
 }
 

@@ -3,6 +3,9 @@
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use crate::counted::Count;
 use quiescent::barrier;
@@ -83,6 +86,49 @@ fn a_panic_in_hash_or_eq_changes_nothing() {
     }
     drop(map);
     assert_eq!(count.now(), 0);
+}
+
+/// The units that have moved are counted, whatever the next one's keys do.
+#[test]
+fn a_panic_in_hash_does_not_keep_a_resize_from_its_end() {
+    let map = Arc::new(RcuHashMap::new());
+    (0..400).for_each(|n| assert!(map.pin().insert(Key(n), n).is_none()));
+    let panics_at = |at, change: &dyn Fn()| {
+        LEFT.set(at);
+        let caught = catch_unwind(AssertUnwindSafe(change)).is_err();
+        LEFT.set(u64::MAX);
+        caught
+    };
+    for at in 0..40 {
+        map.pin().reserve(50_000);
+        assert!(panics_at(0, &|| map.pin().shrink_to_fit()));
+        panics_at(at, &|| assert!(map.pin().try_insert(Key(at), 0).is_err()));
+        panics_at(at, &|| map.pin().shrink_to_fit());
+        let (send, ended) = channel();
+        let map = map.clone();
+        std::thread::spawn(move || {
+            map.pin().shrink_to_fit();
+            send.send(())
+        });
+        let ended = ended.recv_timeout(Duration::from_secs(100));
+        assert!(ended.is_ok(), "the resize does not end");
+    }
+}
+
+/// What was removed before its weight was asked for is freed.
+#[test]
+fn a_weight_that_panics() {
+    let count = Count::default();
+    let map = RcuHashMap::new().with_weight(|_, _| panic!("as planned"));
+    map.pin().insert(1, count.value(1));
+    let caught = catch_unwind(AssertUnwindSafe(|| map.pin().remove(&1).is_some()));
+    assert!(caught.is_err() && map.is_empty());
+    for _ in 0..256 {
+        map.pin().insert(2, count.value(2));
+        let _ = catch_unwind(AssertUnwindSafe(|| map.pin().remove(&2).is_some()));
+    }
+    barrier();
+    assert!(count.now() < 10, "{}", count.now());
 }
 
 #[test]
