@@ -62,9 +62,9 @@ use crate::table::Table;
 ///
 /// # Growing and shrinking
 /// The table doubles when a bucket has 8.4 entries on average, and shrinks when four fifths of that are
-/// unused, but for room that was asked for. Writers move it bit by bit: no call copies the table, and no reader notices. If there are no
-/// writers any more, the worker of the library goes on some seconds later; then it also calls the keys'
-/// `Hash`.
+/// unused, but for room that was asked for. Writers move it bit by bit: no call copies the table, and no
+/// reader notices. If there are no writers any more, the worker of the library goes on some seconds later;
+/// then it also calls the keys' `Hash`.
 ///
 /// # Memory
 /// Entries never move. Those that are removed are retired, up to 256 at a time; a batch that stays partly
@@ -106,7 +106,8 @@ use crate::table::Table;
 /// * In the child of a `fork`, what was in the map can be read, and the map may be changed. If another thread
 ///   was amid a change at that moment, the entry in question may leak, `len` may be wrong, and a call that
 ///   changes, resizes or drops the map may wait for ever for a lock or a part of a resize that the child does
-///   not have. A batch that was partly filled is retired when it is full, and only writers go on with a resize.
+///   not have. A batch that was partly filled is retired when it is full, and only writers go on with a
+///   resize.
 /// * Writes are not for signal handlers; reads are.
 ///
 /// These do not compile:
