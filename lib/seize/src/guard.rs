@@ -89,14 +89,14 @@ pub trait Guard {
         ptr.compare_exchange_weak(current, new, Ordering::SeqCst, Ordering::SeqCst)
     }
 
-    /// [`Collector::retire`]; what is ready is reclaimed later than in this call.
+    /// [`Collector::retire`].
     ///
     /// # Safety
     /// As there.
     #[inline]
     unsafe fn defer_retire<T>(&self, ptr: *mut T, reclaim: unsafe fn(*mut T, &Collector)) {
         // SAFETY: the caller's promise.
-        unsafe { self.collector().queue(ptr, reclaim) };
+        unsafe { self.collector().retire(ptr, reclaim) };
     }
 }
 
