@@ -9,7 +9,6 @@ use std::time::Duration;
 use quiescent::{Domain, Runner, Srcu};
 
 use crate::guard::{LocalGuard, OwnedGuard, Reclaims};
-use crate::reclaim;
 
 /// Of so many calls that retire or end a guard, one looks at what is ready. A prime: a thread that uses
 /// several collectors by turns looks at each.
@@ -96,7 +95,7 @@ impl Collector {
         // Either this sees that there are owned guards, or their threads see that the object is unlinked.
         fence(Ordering::SeqCst);
         // Which function it is, is known where this is inlined. One that has the address has the same code.
-        let boxed: unsafe fn(*mut T, &Collector) = reclaim::boxed;
+        let boxed: unsafe fn(*mut T, &Collector) = crate::reclaim::boxed;
         if std::ptr::fn_addr_eq(reclaim, boxed) && !self.places.sends.load(Ordering::Relaxed) {
             // SAFETY: the caller's promise.
             unsafe { self.places.local.retire(ptr, unbox) };
@@ -186,8 +185,7 @@ impl Collector {
 
 /// Marks the thread meanwhile.
 fn reclaiming<R>(call: impl FnOnce() -> R) -> R {
-    let before = RECLAIMS.replace(true);
-    let result = call(); // it contains panics
+    let (before, result) = (RECLAIMS.replace(true), call()); // which contains panics
     RECLAIMS.set(before);
     result
 }

@@ -24,15 +24,14 @@
 //! # What differs
 //! * **Same**: [`Collector::enter`], [`Collector::enter_owned`], the [`Guard`]s and what they may do,
 //!   [`reclaim`]. A collector that is dropped, and [`Collector::reclaim_all`], free everything at once.
-//! * **Where** what is [retired](Collector::retire) is freed, as there: only in calls of its collector, by the
-//!   thread that makes them: at the end of a guard that is the thread's only one, in [`Guard::refresh`],
-//!   [`Guard::flush`], [`Collector::retire`] without a guard, [`Collector::reclaim_all`], and when the
-//!   collector is dropped. So values need be neither `Send` nor `'static`, and a collector that is forgotten,
-//!   or not called any more, frees nothing; the library's worker only drives grace periods.
-//! * **When**: after a grace period, also if it is retired without a guard. A thread looks at what is ready in
-//!   one of 31 of these calls, and in each flush. The last guard's end need not be such a call, so what is
-//!   retired is freed later than in seize. A panic in `reclaim` is contained and
-//!   [reported](quiescent::report::on_report).
+//! * **Where** what is [retired](Collector::retire) is freed, as there: only in calls of its collector, by
+//!   the thread that makes them: at the end of its last guard, in [`Guard::refresh`], [`Guard::flush`],
+//!   [`Collector::retire`] without a guard, [`Collector::reclaim_all`], and when the collector is dropped.
+//!   So values need be neither `Send` nor `'static`, and a collector that is forgotten, or not called any
+//!   more, frees nothing; the library's worker only drives grace periods.
+//! * **When**: after a grace period, also if it is retired without a guard. A thread looks at what is
+//!   ready in one of 31 of these calls, and in each flush: later than in seize if little is retired. A panic
+//!   in `reclaim` is contained and [reported](quiescent::report::on_report).
 //! * [`Collector::batch_size`] does nothing: a batch follows the cost of a grace period. [`Guard::flush`]
 //!   hurries what was retired before, and runs what is ready.
 //! * [`quiescent::shutdown`] names as left what collectors hold: drop them before.
