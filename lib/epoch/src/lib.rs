@@ -42,7 +42,7 @@
 //! | feature | what it does |
 //! |---|---|
 //! | `std`, `alloc`, `nightly` | nothing: programs name them |
-//! | `drain` | the end of a thread's outermost guard runs what is ready, at most 512 functions: hold no lock |
+//! | `drain` | the end of the outermost guard runs what is ready, at most 512 functions: hold no lock |
 
 mod array;
 mod atomic;
