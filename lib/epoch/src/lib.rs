@@ -30,7 +30,8 @@
 //! * [`Guard::flush`] hurries what was deferred before, and runs what is ready.
 //! * [`Guard::repin`] does nothing unless a grace period waits for this thread.
 //! * A [`Collector`] of one's own is a [`Domain`](quiescent::Domain). The last handle or guard that is
-//!   dropped runs what is deferred, at once and in its thread.
+//!   dropped runs what is deferred, at once and in its thread, and waits for what the worker is running of
+//!   it: which must not wait for that thread.
 //! * The [`LocalHandle`]s of one thread and one collector share their state:
 //!   [`is_pinned`](LocalHandle::is_pinned) is true if any of them is pinned.
 //! * [`Atomic::load_consume`] acquires: an instruction more on weakly ordered machines.
@@ -41,7 +42,7 @@
 //! | feature | what it does |
 //! |---|---|
 //! | `std`, `alloc`, `nightly` | nothing: programs name them |
-//! | `drain` | the end of a thread's outermost guard runs what is ready, at most 512 functions |
+//! | `drain` | the end of the outermost guard runs what is ready, at most 512 functions: hold no lock |
 
 mod array;
 mod atomic;

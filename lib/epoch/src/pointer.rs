@@ -88,7 +88,8 @@ pub trait Pointer<T: ?Sized + Pointable> {
 
 /// The bits of a word that are its tag.
 pub(crate) const fn tags<T: ?Sized + Pointable>() -> usize {
-    T::ALIGN - 1
+    // As in the original: an alignment that is no power of two is a multiple of one.
+    (1 << T::ALIGN.trailing_zeros()) - 1
 }
 
 /// The address in a word.

@@ -2,8 +2,6 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::mem;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
@@ -11,18 +9,16 @@ use std::time::Duration;
 use quiescent::{Domain, Runner, Srcu};
 
 use crate::guard::{LocalGuard, OwnedGuard, Reclaims};
-use crate::reclaim;
 
-/// Ends of guards, and calls that retire without one, between two looks at what is ready: at least, and how
-/// many more there may be.
-const BETWEEN: (u32, u32) = (32, 64);
+/// Of so many calls that retire or end a guard, one looks at what is ready. A prime: a thread that uses
+/// several collectors by turns looks at each.
+const EVERY: u32 = 31;
 
 thread_local! {
     /// This thread is in a call that reclaims: what it runs now is of that call's collector.
     static RECLAIMS: Cell<bool> = const { Cell::new(false) };
-    /// How many more calls until the next look, and a number that changes with each. (Not a fixed number of
-    /// calls: a thread that uses several collectors by turns would look at the same one each time.)
-    static LEFT: Cell<(u32, u32)> = const { Cell::new((BETWEEN.0, 0)) };
+    /// Calls of this thread until its next look.
+    static LEFT: Cell<u32> = const { Cell::new(EVERY) };
 }
 
 /// What frees the objects of a structure, or of several.
@@ -41,6 +37,7 @@ pub struct Collector {
     frees_when_dropped: bool,
 }
 
+#[derive(Default)]
 struct Places {
     local: Domain,
     sent: Srcu,
@@ -53,12 +50,7 @@ struct Places {
 impl Collector {
     /// Makes a collector.
     pub fn new() -> Collector {
-        let places = Places {
-            local: Domain::new(),
-            sent: Srcu::new(),
-            sends: AtomicBool::new(false),
-            holds: AtomicBool::new(false),
-        };
+        let places = Places::default();
         // A structure vouches for the threads that call its collector, and for as long as it is there.
         places.local.set_destructors(Runner::Drained);
         places.sent.set_destructors(Runner::Drained);
@@ -100,34 +92,26 @@ impl Collector {
     ///   guards on any thread that may make one, and as late as the end of this collector.
     #[inline]
     pub unsafe fn retire<T>(&self, ptr: *mut T, reclaim: unsafe fn(*mut T, &Collector)) {
-        // SAFETY: the caller's promise.
-        unsafe { self.queue(ptr, reclaim) };
-        self.look(false);
-    }
-
-    /// # Safety
-    /// As [`retire`](Self::retire).
-    #[inline]
-    pub(crate) unsafe fn queue<T>(&self, ptr: *mut T, reclaim: unsafe fn(*mut T, &Collector)) {
         // Either this sees that there are owned guards, or their threads see that the object is unlinked.
         fence(Ordering::SeqCst);
         // Which function it is, is known where this is inlined. One that has the address has the same code.
-        let boxed: unsafe fn(*mut T, &Collector) = reclaim::boxed;
-        if ptr::fn_addr_eq(reclaim, boxed) && !self.places.sends.load(Ordering::Relaxed) {
+        let boxed: unsafe fn(*mut T, &Collector) = crate::reclaim::boxed;
+        if std::ptr::fn_addr_eq(reclaim, boxed) && !self.places.sends.load(Ordering::Relaxed) {
             // SAFETY: the caller's promise.
             unsafe { self.places.local.retire(ptr, unbox) };
         } else {
             // SAFETY: the caller's promise.
-            unsafe { self.queue_with_collector(ptr, reclaim) };
+            unsafe { self.retire_with_collector(ptr, reclaim) };
         }
         if !self.places.holds.load(Ordering::Relaxed) {
             self.places.holds.store(true, Ordering::Relaxed);
         }
+        self.look(false);
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn queue_with_collector<T>(&self, ptr: *mut T, free: unsafe fn(*mut T, &Collector)) {
+    unsafe fn retire_with_collector<T>(&self, ptr: *mut T, free: unsafe fn(*mut T, &Collector)) {
         let sends = self.places.sends.load(Ordering::Relaxed);
         let this = Collector {
             places: self.places.clone(),
@@ -136,7 +120,7 @@ impl Collector {
         let last = move |this: Collector| match RECLAIMS.get() {
             // SAFETY: the caller's promise; if there were owned guards, also after a grace period of theirs.
             true => unsafe { free(ptr, &this) },
-            false => mem::forget(this), // as in `unbox`
+            false => std::mem::forget(this), // as in `unbox`
         };
         let first = move || {
             if !sends {
@@ -151,39 +135,32 @@ impl Collector {
         unsafe { self.places.local.defer_unchecked(first) };
     }
 
-    /// The end of a guard, or a call without one: reclaims what is ready, now and then. In a section of this
-    /// thread only if that is `allowed`: a structure may be in the middle of a change there.
+    /// A call in which this thread may reclaim: does so now and then.
     #[inline]
-    pub(crate) fn look(&self, allowed: bool) {
+    pub(crate) fn look(&self, in_sections: bool) {
         if self.places.holds.load(Ordering::Relaxed) {
-            let (left, number) = LEFT.get();
-            LEFT.set((left.wrapping_sub(1), number));
-            if left == 0 {
-                self.look_now(number, allowed);
+            LEFT.set(LEFT.get() - 1);
+            if LEFT.get() == 0 {
+                self.reclaim_ready(in_sections);
             }
         }
     }
 
+    /// Unless asked for, not in a section of this thread: a structure may be in the middle of a change there.
     #[cold]
     #[inline(never)]
-    fn look_now(&self, number: u32, allowed: bool) {
-        let number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        LEFT.set((BETWEEN.0 + (number >> 16) % BETWEEN.1, number));
-        if allowed || !self.places.local.in_section() {
-            self.reclaim_ready();
-        }
-    }
-
-    fn reclaim_ready(&self) {
+    fn reclaim_ready(&self, in_sections: bool) {
+        LEFT.set(EVERY); // also in a section: else the same collector's turn would come each time
         let places = &*self.places;
+        if !in_sections && places.local.in_section() {
+            return;
+        }
         places.holds.store(false, Ordering::Relaxed);
         let mut left = reclaiming(|| places.local.drain_ready(u64::MAX, Duration::MAX).left);
         if places.sends.load(Ordering::Relaxed) {
             left += reclaiming(|| places.sent.drain_ready(u64::MAX, Duration::MAX).left);
         }
-        if left > 0 {
-            places.holds.store(true, Ordering::Relaxed);
-        }
+        places.holds.fetch_or(left > 0, Ordering::Relaxed);
     }
 
     /// Reclaims at once what was retired, and what is retired by that.
@@ -202,14 +179,13 @@ impl Collector {
         if self.places.sends.load(Ordering::Relaxed) {
             self.places.sent.defer_hurry(|| ());
         }
-        self.reclaim_ready();
+        self.reclaim_ready(true);
     }
 }
 
 /// Marks the thread meanwhile.
 fn reclaiming<R>(call: impl FnOnce() -> R) -> R {
-    let before = RECLAIMS.replace(true);
-    let result = call(); // it contains panics
+    let (before, result) = (RECLAIMS.replace(true), call()); // which contains panics
     RECLAIMS.set(before);
     result
 }

@@ -1,7 +1,6 @@
 //! [`Guard`]s: sections of a collector.
 
 use std::fmt;
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use quiescent::{Domain, Sendable, Srcu};
@@ -41,7 +40,7 @@ pub trait Guard {
     /// none, larger than any of these.
     fn thread_id(&self) -> usize {
         thread_local!(static PLACE: u8 = const { 0 });
-        let place = || PLACE.with(|place| ptr::from_ref(place).addr());
+        let place = || PLACE.with(|place| std::ptr::from_ref(place).addr());
         quiescent::thread_index().unwrap_or_else(place)
     }
 
@@ -89,14 +88,14 @@ pub trait Guard {
         ptr.compare_exchange_weak(current, new, Ordering::SeqCst, Ordering::SeqCst)
     }
 
-    /// [`Collector::retire`]; what is ready is reclaimed later than in this call.
+    /// [`Collector::retire`].
     ///
     /// # Safety
     /// As there.
     #[inline]
     unsafe fn defer_retire<T>(&self, ptr: *mut T, reclaim: unsafe fn(*mut T, &Collector)) {
         // SAFETY: the caller's promise.
-        unsafe { self.collector().queue(ptr, reclaim) };
+        unsafe { self.collector().retire(ptr, reclaim) };
     }
 }
 

@@ -24,13 +24,18 @@
 //! # What differs
 //! * **Same**: [`Collector::enter`], [`Collector::enter_owned`], the [`Guard`]s and what they may do,
 //!   [`reclaim`]. A collector that is dropped, and [`Collector::reclaim_all`], free everything at once.
-//! * **When** what is [retired](Collector::retire) is freed: after a grace period, also if it is retired
-//!   without a guard; later than in seize if little is retired, but within
-//!   [`FLUSH`](quiescent::tuning::FLUSH) without a further call.
-//! * **Where**: in a later call of the thread that retired it, or on the library's worker. A panic in
-//!   `reclaim` is contained and [reported](quiescent::report::on_report).
+//! * **Where** what is [retired](Collector::retire) is freed, as there: only in calls of its collector, by
+//!   the thread that makes them: at the end of its last guard, in [`Guard::refresh`], [`Guard::flush`],
+//!   [`Collector::retire`] without a guard, [`Collector::reclaim_all`], and when the collector is dropped.
+//!   So values need be neither `Send` nor `'static`, and a collector that is forgotten, or not called any
+//!   more, frees nothing; the library's worker only drives grace periods.
+//! * **When**: after a grace period, also if it is retired without a guard. A thread looks at what is
+//!   ready in one of 31 of these calls, and in each flush: later than in seize if little is retired. A panic
+//!   in `reclaim` is contained and [reported](quiescent::report::on_report).
 //! * [`Collector::batch_size`] does nothing: a batch follows the cost of a grace period. [`Guard::flush`]
 //!   hurries what was retired before, and runs what is ready.
+//! * [`quiescent::shutdown`] names as left what collectors hold: drop them before.
+//! * [`Guard::thread_id`] is dense only where the thread has a [`quiescent::thread_index`].
 //! * [`Guard::refresh`] of a local guard does nothing unless a grace period waits for this thread.
 //! * The first owned guard makes the collector wait for owned guards, too, and retiring slower from then on.
 //! * The child of a fork can use everything. What was retired before the fork is reclaimed in the parent.

@@ -110,7 +110,11 @@ impl Column {
         let place = self.block.pages.get(index);
         if let Some(place) = place.filter(|it| it.load(Ordering::Acquire).is_null()) {
             // SAFETY: a page consists of atomic integers.
-            place.store(unsafe { zeroed::<Page>() }, Ordering::Release);
+            let page = unsafe { zeroed::<Page>() };
+            let order = (Ordering::Release, Ordering::Relaxed);
+            // Fails if the program's allocator counts references of its own, and has made a page: this one is
+            // lost.
+            let _ = place.compare_exchange(std::ptr::null_mut(), page, order.0, order.1);
         }
     }
 

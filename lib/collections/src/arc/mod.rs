@@ -219,7 +219,9 @@ impl<T> Object<T> {
     fn count_anew(&self, change: u64) -> bool {
         with_thread_index(|index| {
             let add = |index| {
-                self.column.reach(index);
+                if self.column.lives() {
+                    self.column.reach(index);
+                }
                 self.column.add(index, change)
             };
             index.and_then(add).is_some()

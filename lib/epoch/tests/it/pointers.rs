@@ -5,6 +5,7 @@ use crossbeam_epoch::{
 };
 use std::borrow::{Borrow, BorrowMut};
 use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -193,4 +194,40 @@ fn threads_share_what_crossbeam_lets_them_share() {
     <LocalHandle as Ambiguous<_>>::check();
     <Shared<'static, u64> as Ambiguous<_>>::check();
     <Atomic<std::cell::Cell<u64>> as Ambiguous<_>>::check();
+}
+
+/// An array of 12 bytes, at a multiple of 12.
+struct Twelve([u8]);
+
+impl Pointable for Twelve {
+    const ALIGN: usize = 12;
+    type Init = u8;
+
+    unsafe fn init(first: u8) -> usize {
+        let memory = Box::leak(Box::new([first; 72]))
+            .as_mut_ptr()
+            .expose_provenance();
+        // One that has bits set which an alignment of 16 would clear.
+        (memory..).find(|it| it % 12 == 0 && it & 12 == 12).unwrap()
+    }
+
+    unsafe fn deref<'a>(ptr: usize) -> &'a Twelve {
+        let array = ptr::slice_from_raw_parts(ptr::with_exposed_provenance::<u8>(ptr), 12);
+        unsafe { &*(array as *const Twelve) }
+    }
+
+    unsafe fn deref_mut<'a>(ptr: usize) -> &'a mut Twelve {
+        let array = ptr::slice_from_raw_parts_mut(ptr::with_exposed_provenance_mut::<u8>(ptr), 12);
+        unsafe { &mut *(array as *mut Twelve) }
+    }
+
+    unsafe fn drop(_: usize) {}
+}
+
+#[test]
+fn an_alignment_that_is_no_power_of_two_leaves_the_address_alone() {
+    let value = Owned::<Twelve>::init(7);
+    let before = value.0.as_ptr();
+    let value = value.with_tag(15);
+    assert_eq!((value.tag(), value.0.as_ptr(), value.0[11]), (3, before, 7));
 }

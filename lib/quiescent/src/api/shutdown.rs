@@ -63,8 +63,8 @@ impl Left {
 
 /// Ends the library's threads and gives back what they use: their stacks, and the descriptors of timers,
 /// events and sources of memory pressure. Before that, frees and runs in this thread what is queued, in all
-/// domains, for at most `limit` (except where the program [drains](crate::Runner::Drained): whoever may run
-/// that does so before); then the threads have until the limit, and at least a second, to end.
+/// domains, for at most `limit` (but not what the program [drains](crate::Runner::Drained): that is left);
+/// then the threads have until the limit, and at least a second, to end.
 ///
 /// The library stays usable, also during this call and from other threads: readers notice nothing, and the
 /// next call that needs the worker starts it again. What is left is named in the result. It is not lost: it

@@ -26,6 +26,27 @@ fn complete(limit: Duration) -> u64 {
     done.ran
 }
 
+/// The program drains on threads of its choice.
+#[test]
+fn it_leaves_what_the_program_drains() {
+    isolated(|| {
+        let domain = Domain::new();
+        domain.set_destructors(quiescent::Runner::Drained);
+        let ran = Arc::new(AtomicBool::new(false));
+        let runs = ran.clone();
+        domain.defer(move || runs.store(true, Ordering::SeqCst));
+        let done = shutdown(LONG).expect("not inside anything");
+        assert!(
+            !ran.load(Ordering::SeqCst) && done.left.len() == 1,
+            "{done:?}"
+        );
+        assert_eq!(
+            (domain.drain(LONG).left, ran.load(Ordering::SeqCst)),
+            (0, true)
+        );
+    });
+}
+
 #[test]
 fn it_gives_back_threads_and_descriptors_and_the_next_call_starts_again() {
     isolated(|| {

@@ -1,7 +1,7 @@
 //! Guards of both kinds, what they protect, and when what is retired is reclaimed.
 
 use seize::{Collector, Guard, LocalGuard, OwnedGuard, reclaim};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
@@ -138,6 +138,27 @@ fn a_flush_is_enough_to_have_an_object_reclaimed() {
             thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+#[test]
+fn every_ordering_is_accepted_and_means_seqcst() {
+    let collector = Collector::new();
+    let guard = collector.enter();
+    let (one, two) = (
+        &raw mut *Box::leak(Box::new(1)),
+        &raw mut *Box::leak(Box::new(2)),
+    );
+    let link = AtomicPtr::new(one);
+    assert_eq!(guard.protect(&link, Release), one);
+    assert_eq!(guard.swap(&link, two, Relaxed), one);
+    assert_eq!(
+        guard.compare_exchange(&link, two, one, Relaxed, AcqRel),
+        Ok(two)
+    );
+    assert_eq!(
+        guard.compare_exchange_weak(&link, two, one, Release, Release),
+        Err(one)
+    );
 }
 
 /// Retires an object while a guard is open, flushes often, and says whether the object was still there at the
