@@ -11,8 +11,8 @@
 //! A map that is forgotten leaves its gate open. So hasher and handle borrow nothing (`Hashes`, `D:
 //! 'static`).
 //!
-//! `[MAP-10]` A thread puts the first index to its batch, or begins a resize, and then swaps the mark that the
-//! callback is armed; the callback swaps the mark, and then looks for both. One finds the other.
+//! `[MAP-10]` A thread puts the first index to its batch, or begins a resize, and then swaps the mark that
+//! the callback is armed; the callback swaps the mark, and then looks for both. One finds the other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
