@@ -49,8 +49,8 @@ impl<K, V> Drop for Taken<'_, K, V> {
 }
 
 impl<K, V> Taken<'_, K, V> {
-    /// Writes the entry, and returns it with its index. After the bucket was locked, because a locked instruction waits for the stores
-    /// before it, and the entry is often in no near cache.
+    /// Writes the entry, and returns it with its index. After the bucket was locked, because a locked
+    /// instruction waits for the stores before it, and the entry is often in no near cache.
     #[inline(always)]
     fn write<'a>(self, entry: Entry<K, V>) -> (u32, &'a Entry<K, V>)
     where

@@ -70,6 +70,7 @@ impl List {
 
     /// Returns the new length. A list that is full does not take the index, which is lost: in the child of a
     /// fork, which may find it as it was before it was sealed.
+    #[inline]
     pub fn push(&self, index: u32) -> usize {
         let mut items = self.items.load(Ordering::Relaxed);
         if items.is_null() {
