@@ -3,7 +3,8 @@
 //! A thread's actions are a list of *runs*. A run begins with a wake-up, at an instant and on a CPU, and is a
 //! list of steps: time on a CPU, a callback queued, a wait for a grace period. Time on a CPU is from
 //! `sched_switch` to `sched_switch`, interrupts included. Where a thread runs without a traced wake-up, the
-//! run begins there, and the wake-up is not counted.
+//! run begins there, and the wake-up is not counted. A wake-up of a thread that has not slept yet (its timer
+//! expired while it was about to) begins no run, and is counted.
 //!
 //! **Waits** for grace periods, expedited ones and `rcu_barrier` (`waits`): how long one takes is not the
 //! thread's doing, so its length is left out, and wake-ups in it begin no run. When it ended in the trace is
@@ -70,8 +71,8 @@ pub struct Run {
     pub at: u64,
     /// Where.
     pub cpu: CpuId,
-    /// The trace counts the wake-up: it is a `sched_wakeup`.
-    pub counted: bool,
+    /// So many of its wake-ups the trace counts: the first if it is a `sched_wakeup`, and those after it.
+    pub counted: u32,
     /// A timer that may be deferred woke it: at the first tick of that CPU from then on, whenever that comes.
     pub deferred: bool,
     /// What it does then.
@@ -84,7 +85,7 @@ impl Run {
         Run {
             at,
             cpu,
-            counted: false,
+            counted: 0,
             deferred: false,
             steps: Vec::new(),
         }
@@ -315,12 +316,20 @@ impl Follow {
         };
         let waits = self.waits.waits(who.1);
         let (now, life) = self.meet(who);
-        if !std::mem::take(&mut now.asleep) || waits {
+        let asleep = std::mem::take(&mut now.asleep);
+        if waits {
+            return;
+        }
+        if !asleep {
+            // A timer may expire before the thread that has set it is off its CPU.
+            if let Some(run) = life.runs.last_mut().filter(|_| now.running) {
+                run.counted += 1;
+            }
             return;
         }
         now.since = time;
         life.runs.push(Run {
-            counted: !new,
+            counted: u32::from(!new),
             deferred,
             ..Run::unseen(at, cpu)
         });
@@ -423,11 +432,12 @@ fn is_outside(task: &str, pid: u32) -> bool {
 }
 
 impl Doings {
-    /// Wake-ups of threads in a window that a machine counts and the trace does not.
-    pub fn uncounted(&self, window: Window) -> u64 {
+    /// Wake-ups of threads in a window that a machine counts and the trace does not; below 0 if it is the
+    /// trace that counts more.
+    pub fn uncounted(&self, window: Window) -> i64 {
         let runs = self.threads().flat_map(|it| &it.runs);
-        let those = runs.filter(|it| !it.counted && window.contains(it.at));
-        those.count() as u64
+        let those = runs.filter(|it| window.contains(it.at));
+        those.map(|it| 1 - i64::from(it.counted)).sum()
     }
 
     /// Threads: all lives but those of interrupts.

@@ -281,8 +281,8 @@ impl Trace {
         let mut stats = fed.machine.stats();
         stats.uncovered = fed.uncovered(now);
         let nominal = feed::end(&self.recorded, feed.times) - start;
-        let uncounted = self.doings.uncounted(self.recorded.window) * feed.times.max(1);
-        let uncounted = (uncounted as f64 * (now - start) as f64 / nominal as f64).round() as u64;
+        let uncounted = self.doings.uncounted(self.recorded.window) * feed.times.max(1) as i64;
+        let uncounted = (uncounted as f64 * (now - start) as f64 / nominal as f64).round() as i64;
         stats
             .wakeups
             .retain(|it| !it.0.starts_with(feed::INTERRUPTS));
@@ -308,12 +308,12 @@ impl Trace {
     }
 }
 
-/// Takes wake-ups away that a trace would not have had, from threads that are not RCU's.
-fn uncount(stats: &mut Stats, mut uncounted: u64) {
+/// Takes wake-ups away that a trace would not have had, from threads that are not RCU's; adds them below 0.
+fn uncount(stats: &mut Stats, mut uncounted: i64) {
     for (name, count) in &mut stats.wakeups {
         if matches!(role(name), Role::Other | Role::OtherRcu) {
-            let taken = uncounted.min(*count);
-            *count -= taken;
+            let taken = uncounted.min(*count as i64);
+            *count = count.saturating_add_signed(-taken);
             uncounted -= taken;
         }
     }

@@ -71,7 +71,7 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
     let a = Run {
         at: at(1000),
         cpu: 1,
-        counted: true,
+        counted: 1,
         deferred: false,
         steps: vec![
             Step::Busy(at(20)),
@@ -87,7 +87,7 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
     let [b] = runs(&trace, "b-8") else {
         panic!("the wake-up after a wait begins no run");
     };
-    assert_eq!((b.at, b.counted), (at(1040), false));
+    assert_eq!((b.at, b.counted), (at(1040), 0));
     let until = |us: Option<u64>| Step::Wait {
         what: Awaited::GracePeriod,
         until: us.map(|it| it * 1000),
@@ -112,7 +112,7 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
     assert_eq!(
         (interrupt.counted, &interrupt.steps[1]),
         (
-            false,
+            0,
             &Step::Call {
                 index: 2,
                 after: at(15)

@@ -188,8 +188,9 @@ fn who_is_seen_in_ticks_runs_and_whose_cpu_idles_does_not() {
 }
 
 #[test]
-fn wake_ups_of_interrupts_are_left_out_once() {
-    // A thread that is woken 100 times, and interrupts that queue 100 callbacks.
+fn wake_ups_of_interrupts_are_left_out_once_and_those_before_a_sleep_are_counted() {
+    // A thread that is woken 100 times, each time once more before it sleeps, and interrupts that queue 100
+    // callbacks.
     let mut text = String::new();
     for n in 0..100 {
         let at = |us: u64| format!("0.{:06}", 1000 + n * 1000 + us);
@@ -202,6 +203,10 @@ fn wake_ups_of_interrupts_are_left_out_once() {
             "{idle} {}: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> \
              next_comm=a next_pid=7 next_prio=120\n",
             at(5)
+        );
+        text += &format!(
+            "a-7 [000] d.h4. {}: sched_wakeup: comm=a pid=7 prio=120 target_cpu=000\n",
+            at(25)
         );
         text += &format!(
             "{a} {}: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> \
@@ -217,7 +222,7 @@ fn wake_ups_of_interrupts_are_left_out_once() {
     let stats = trace.run(&trace.options(), 1, || false).unwrap();
     let lines = whatif::lines(&trace, &stats, &stats);
     let others = of(&lines, "wakeups_per_s others");
-    assert_eq!(others.count, Some(100));
+    assert_eq!(others.count, Some(200));
     assert!(others.off().unwrap() < 0.02, "{others:?}");
 }
 
