@@ -80,7 +80,7 @@ use crate::table::Table;
 ///
 /// # Domains
 /// [`new_in`](RcuHashMap::new_in) makes a map that is read under sections of a
-/// [`Domain`](quiescent::Domain) or an [`Srcu`](quiescent::Srcu), with a handle that borrows it, or keeps
+/// [`Domain`](quiescent::Domain) or an [`Srcu`](quiescent::Srcu), with a handle that keeps
 /// it alive. Readers of an `Srcu` may sleep, and cross an `await`:
 ///
 /// ```
