@@ -210,7 +210,7 @@ fn completions_and_manual() {
     let output = run(&["man", "bench", "write"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("read, retire, mixed, sync, pressure, scale"),
+        text(&output.stderr).contains("read, retire, mixed, map, arc, sync, pressure, scale"),
         "{output:?}"
     );
 }
