@@ -28,3 +28,11 @@ impl Drop for Counted {
         self.1.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+/// A batch that is not full is asked for, taken, and freed at three barriers; at more, if another test's
+/// barrier has just begun with it.
+pub fn barriers_until(done: impl Fn() -> bool) {
+    (0..100)
+        .take_while(|_| !done())
+        .for_each(|_| quiescent::barrier());
+}

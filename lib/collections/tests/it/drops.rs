@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::counted::Count;
+use crate::counted::{Count, barriers_until};
 use quiescent::barrier;
 use quiescent_collections::RcuHashMap;
 
@@ -22,9 +22,7 @@ fn what_is_removed_is_dropped_after_its_readers() {
         assert_eq!((kept.0, count.now()), (7, 300)); // in this section nothing was dropped
     }
     // The callback that seals comes with the first barrier, and again after a grace period.
-    for _ in 0..3 {
-        barrier();
-    }
+    barriers_until(|| count.now() == 0);
     assert_eq!(count.now(), 0);
     drop(map);
     assert_eq!(count.now(), 0);
