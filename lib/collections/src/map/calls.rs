@@ -162,10 +162,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
-        let ahead = core.ahead(hash);
-        let desk = core.desk();
-        let taken = core.take(desk);
-        let locked = core.locked(ahead, hash, &key);
+        let (desk, taken, locked) = core.locked_to_put(hash, &key);
         let old = locked.found;
         core.put(locked, hash, taken, Entry { key, value }, desk);
         // SAFETY: found in this section.
@@ -194,10 +191,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         self.check(guard);
         let core = self.core_for_writing();
         let hash = core.hash(&key);
-        let ahead = core.ahead(hash);
-        let desk = core.desk();
-        let taken = core.take(desk);
-        let locked = core.locked(ahead, hash, &key);
+        let (desk, taken, locked) = core.locked_to_put(hash, &key);
         if let Some(place) = locked.found {
             core.unlock(&locked);
             // SAFETY: found in this section.
@@ -320,9 +314,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
                     }
                 }
                 (Change::Put(value), None) => {
-                    let desk = core.desk();
-                    let taken = core.take(desk);
-                    let locked = core.locked(core.ahead(hash), hash, &key);
+                    let (desk, taken, locked) = core.locked_to_put(hash, &key);
                     if locked.found.is_none() {
                         let new = core.put(locked, hash, taken, Entry { key, value }, desk);
                         return (None, Some(&new.value));

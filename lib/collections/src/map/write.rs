@@ -194,6 +194,15 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         }
     }
 
+    /// What [`put`](Core::put) needs for a key: the thread's lists, an index, and the locked bucket.
+    #[inline(always)]
+    pub fn locked_to_put(&self, hash: u64, key: &K) -> (Desk<'_>, Taken<'_, K, V>, Locked<'_>) {
+        let ahead = self.ahead(hash);
+        let desk = self.desk();
+        let taken = self.take(desk);
+        (desk, taken, self.locked(ahead, hash, key))
+    }
+
     /// Releases the lock; nothing was changed.
     #[inline(always)]
     pub fn unlock(&self, locked: &Locked<'_>) {

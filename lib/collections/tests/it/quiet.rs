@@ -17,13 +17,18 @@ fn wait_for(what: impl Fn() -> bool) {
     }
 }
 
-#[test]
-fn a_batch_that_is_not_full_is_freed_without_a_call() {
+/// What is lazy is freed in fractions of a second.
+fn flush_soon() {
     let lazy = Duration::from_millis(200);
     set_flush_times(FlushTimes {
         lazy,
         ..flush_times()
     });
+}
+
+#[test]
+fn a_batch_that_is_not_full_is_freed_without_a_call() {
+    flush_soon();
     let count = Count::default();
     let map = RcuHashMap::new();
     for n in 0..100 {
@@ -42,11 +47,7 @@ fn a_batch_that_is_not_full_is_freed_without_a_call() {
 
 #[test]
 fn a_batch_of_a_thread_that_has_ended_is_freed() {
-    let lazy = Duration::from_millis(200);
-    set_flush_times(FlushTimes {
-        lazy,
-        ..flush_times()
-    });
+    flush_soon();
     let count = Count::default();
     let map = RcuHashMap::new();
     std::thread::scope(|scope| {
