@@ -37,7 +37,7 @@ impl<K, V> Unit for Entry<K, V> {
 }
 
 /// Entries are used again while they are in the caches: a batch counts as so many times its size.
-const HASTE: usize = 4;
+const HASTE: usize = 8;
 
 /// What was unlinked, and may still be read.
 pub enum Garbage {
