@@ -34,6 +34,7 @@ impl<K, V> Unit for Entry<K, V> {
         256.. => 256,
         units => units,
     };
+    const READY: usize = 32;
 }
 
 /// Entries are used again while they are in the caches: a batch counts as so many times its size.
