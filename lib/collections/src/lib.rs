@@ -44,3 +44,8 @@ pub use bounds::{Hashes, Key, Stored};
 #[cfg(feature = "rayon")]
 pub use map::ParIter;
 pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};
+
+/// The example of the package's README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub mod readme {}
