@@ -31,6 +31,8 @@
 //! * `rayon`: `par_iter` of a pinned map, `par_extend`, and `collect` of a parallel iterator.
 
 #![deny(missing_docs)]
+// Pages say which feature or system an item needs; not which primitives, which are for checkers.
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(quiescent_model))))]
 
 mod arc;
 mod bounds;

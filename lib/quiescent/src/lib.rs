@@ -216,6 +216,8 @@
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]
+// Pages say which feature or system an item needs; not which primitives, which are for checkers.
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(quiescent_model))))]
 // Links to items that these primitives, or a missing feature, leave out are broken.
 #![cfg_attr(
     any(
