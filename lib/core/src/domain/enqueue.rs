@@ -280,9 +280,7 @@ impl State {
     /// Arms the timer, wakes the worker and requests reports, as `refill` says. If there is no worker and
     /// none can be started, the next push of any owner tries again.
     pub fn arm_and_kick(&'static self, refill: Refill) {
-        if let Some(deadline) = refill.arm
-            && self.env().host.start_worker()
-        {
+        if let Some(deadline) = refill.arm.filter(|_| self.env().host.start_worker()) {
             // A worker that is woken now checks for remaining work itself.
             self.env().alarm.arm(deadline, !refill.kick);
         }

@@ -271,9 +271,8 @@ impl Env {
     /// signal handler at any instruction.
     #[inline]
     pub fn answer_if_asked(&self, local: &Local, reader: &Reader) {
-        if reader.is_asked()
-            && let Some(slot) = self.threads.own_slot(local)
-        {
+        let slot = (reader.is_asked()).then(|| self.threads.own_slot(local));
+        if let Some(slot) = slot.flatten() {
             reader.unask(); // before the load of the number: a question that comes later sets it again
             self.asking.answer(&slot.answer);
         }

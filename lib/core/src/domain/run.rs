@@ -413,9 +413,7 @@ fn stop(_: &'static Queue) -> Found {
 pub fn deliver_own(state: &'static State, entry: Entry, bytes: u64, terms: Terms) {
     let fences = state.env().threads.mode.threads_fence();
     let own = (!fences).then(|| state.own_queue_or_new()).flatten();
-    if let Some(queue) = own
-        && stop(queue) != Found::Nothing
-    {
+    if let Some(queue) = own.filter(|queue| stop(queue) != Found::Nothing) {
         state.attach(queue, &mut queue.lock());
     }
     state.deliver_code(Parcel::Entry(OWN, entry, bytes), terms);

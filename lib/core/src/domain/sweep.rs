@@ -199,7 +199,7 @@ impl State {
                 break;
             }
             ran += self.run_queue(queue, u64::MAX, until, &[]);
-            if code && let Some(runs) = run::runs_code() {
+            if let Some(runs) = code.then(run::runs_code).flatten() {
                 ran += (runs.turn)(self, queue, self.env().host.turn(), until);
             }
         }

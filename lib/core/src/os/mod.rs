@@ -16,7 +16,6 @@
 //! one: so macOS has none.
 
 #[cfg(all(any(test, feature = "testing"), not(quiescent_model)))]
-#[path = "../../../../check/models/inside/core/needs.rs"]
 pub mod needs;
 pub mod pressure;
 

@@ -41,7 +41,7 @@ chapters!(
     migration
 );
 
-/// The example of the README, compiled as a test.
+/// The example of the package's README, compiled as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../README.md")]
+#[doc = include_str!("../../README.md")]
 pub mod readme {}
