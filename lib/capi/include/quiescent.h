@@ -99,15 +99,15 @@ static inline void qsc_rcu_read_lock(void)
 {
     struct qsc_reader *reader = qsc_reader;
     uint64_t word = __atomic_load_n(&reader->word, __ATOMIC_RELAXED);
-    uint64_t more = 0x10001;
     if (!QSC_LIKELY((word & 0xffff) == 0)) {
         if (word & 0x8000) {
             qsc_read_lock_slow();
             return;
         }
-        more = 1;
+        __atomic_store_n(&reader->word, word + 1, __ATOMIC_RELEASE);
+        return; /* an outer section's fence stands before */
     }
-    __atomic_store_n(&reader->word, word + more, __ATOMIC_RELEASE);
+    __atomic_store_n(&reader->word, word + 0x10001, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 

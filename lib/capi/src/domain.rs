@@ -4,13 +4,14 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 
-use quiescent::raw::{env, local, section, with_local};
+use quiescent::raw::{env, local, section};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::reader::counted::{Counted, Entered};
 use quiescent_core::reader::set::DomainReaders;
 use quiescent_core::reader::word::{self, Reader};
 
 use crate::code;
+use crate::reader::with_local;
 
 /// The names of domains: reports refer to them also when their domain is gone.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());

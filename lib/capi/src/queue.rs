@@ -7,7 +7,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use quiescent::raw::{home, with_local};
+use quiescent::raw::home;
 use quiescent_core::domain::enqueue::{self, Terms};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::run;
@@ -21,6 +21,7 @@ use quiescent_core::queue::weight::{ENTRY, Owned};
 use quiescent_core::reader::local::Local;
 use quiescent_engine::credit::Urgency;
 
+use crate::reader::with_local;
 use crate::{code, domain_at, time};
 
 /// A function that is called with a head.
@@ -148,9 +149,15 @@ unsafe fn push_code(domain: *const Domain, entry: Entry, bytes: u64, how: c_uint
     let queue = with_local(|local| queue_of(domain, local));
     match queue.filter(|_| urgency != Urgency::Hurry) {
         Some(queue) => enqueue::push_code(queue, CODE, entry, bytes, urgency),
-        None => state().deliver_code(Parcel::Entry(CODE, entry, bytes), Terms::of(urgency)),
+        None => deliver(state(), entry, bytes, urgency),
     }
     0
+}
+
+#[cold]
+#[inline(never)]
+fn deliver(state: &'static State, entry: Entry, bytes: u64, urgency: Urgency) {
+    state.deliver_code(Parcel::Entry(CODE, entry, bytes), Terms::of(urgency));
 }
 
 /// Queues what the thread itself runs in a later call, lazily.

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use quiescent::raw::{env, local, section};
 use quiescent_core::prim::{NEST_LIMIT, Ordering, light_fence};
+use quiescent_core::reader::local::Local;
 use quiescent_core::reader::word::{self, OUTERMOST, Reader};
 
 /// The words of a reader.
@@ -52,9 +53,9 @@ static IDLE: [u64; WORDS] = {
     not(miri)
 ))]
 mod own {
-    use super::{AtomicPtr, IDLE, Reader};
+    use super::{AtomicPtr, IDLE, Local, Reader, Relaxed};
 
-    // Rust has no thread-locals that other languages find by name.
+    // Rust has no thread-locals that other languages find by name, and none of the initial-exec model.
     std::arch::global_asm!(
         ".pushsection .tdata.qsc_reader, \"awT\", @progbits",
         ".globl qsc_reader",
@@ -63,38 +64,66 @@ mod own {
         ".p2align 3",
         "qsc_reader:",
         ".quad {idle}",
+        ".hidden quiescent_local",
+        ".globl quiescent_local",
+        ".type quiescent_local, @object",
+        ".size quiescent_local, 8",
+        "quiescent_local:",
+        ".quad 0",
         ".popsection",
         idle = sym IDLE,
     );
 
+    /// Where the calling thread has a thread-local of this name.
+    macro_rules! place {
+        ($name:literal) => {{
+            let place;
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: two loads: the thread's pointer, and the offset of the thread-local from it.
+            unsafe {
+                std::arch::asm!(
+                    "mov {place}, qword ptr fs:[0]",
+                    concat!("add {place}, qword ptr [rip + ", $name, "@GOTTPOFF]"),
+                    place = out(reg) place,
+                    options(nostack, readonly),
+                );
+            }
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            unsafe {
+                std::arch::asm!(
+                    concat!("adrp {place}, :gottprel:", $name),
+                    concat!("ldr {place}, [{place}, :gottprel_lo12:", $name, "]"),
+                    "mrs {thread}, tpidr_el0",
+                    "add {place}, {place}, {thread}",
+                    place = out(reg) place,
+                    thread = out(reg) _,
+                    options(nostack, readonly),
+                );
+            }
+            place
+        }};
+    }
+
     /// The calling thread's `qsc_reader`.
     #[inline(always)]
     pub fn place() -> *const AtomicPtr<Reader> {
-        let place: *const AtomicPtr<Reader>;
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: two loads: the thread's pointer, and the offset of the thread-local from it.
-        unsafe {
-            std::arch::asm!(
-                "mov {place}, qword ptr fs:[0]",
-                "add {place}, qword ptr [rip + qsc_reader@GOTTPOFF]",
-                place = out(reg) place,
-                options(nostack, readonly),
-            );
+        place!("qsc_reader")
+    }
+
+    /// The calling thread's data, found without the call that other thread-locals of a shared object need.
+    #[inline(always)]
+    pub fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
+        let place: *const AtomicPtr<Local> = place!("quiescent_local");
+        // SAFETY: the calling thread's own.
+        let noted = unsafe { &*place };
+        let mut local = noted.load(Relaxed);
+        if local.is_null() {
+            local = quiescent::raw::with_local(std::ptr::from_ref).cast_mut();
+            noted.store(local, Relaxed);
         }
-        #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above.
-        unsafe {
-            std::arch::asm!(
-                "adrp {place}, :gottprel:qsc_reader",
-                "ldr {place}, [{place}, :gottprel_lo12:qsc_reader]",
-                "mrs {thread}, tpidr_el0",
-                "add {place}, {place}, {thread}",
-                place = out(reg) place,
-                thread = out(reg) _,
-                options(nostack, readonly),
-            );
-        }
-        place
+        // SAFETY: the calling thread's own, there until that thread ends.
+        f(unsafe { &*local })
     }
 }
 
@@ -107,6 +136,7 @@ mod own {
 )))]
 mod own {
     use super::{AtomicPtr, IDLE, Reader};
+    pub use quiescent::raw::with_local;
 
     thread_local! {
         static READER: AtomicPtr<Reader> =
@@ -117,6 +147,8 @@ mod own {
         READER.with(std::ptr::from_ref)
     }
 }
+
+pub(crate) use own::with_local;
 
 /// The sections of a thread that have no word of their own.
 struct Slow {
