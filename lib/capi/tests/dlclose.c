@@ -1,4 +1,4 @@
-/* The library is loaded, used, and closed, while threads that have used it live and end. */
+/* LIBRARY is loaded, used, and closed, while threads that have used it live and end. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,13 +26,12 @@ static void *use(void *arg)
     return arg;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    assert(argc == 2);
     pthread_barrier_init(&used, NULL, 2);
     pthread_barrier_init(&closed, NULL, 2);
     for (int n = 0; n < 3; n++) {
-        void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
         assert(library);
         *(void **)&lock = dlsym(library, "qsc_rcu_read_lock");
         *(void **)&unlock = dlsym(library, "qsc_rcu_read_unlock");
