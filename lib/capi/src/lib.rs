@@ -1,9 +1,9 @@
 //! The functions that `include/quiescent.h` declares and documents, for C, C++ and all that can call C.
 //!
 //! A Rust program that links this crate has one runtime for its own sections and those of its C parts. Others
-//! link `libquiescent.so` or `libquiescent.a`, which `make -C lib/capi` builds. (It links the shared object from
-//! the static library: with a soname and a version script, and with the thread-local that the header uses,
-//! which Rust does not export from a `cdylib`.)
+//! link `libquiescent.so` or `libquiescent.a`, which `make -C lib/capi` builds. (It links the shared object
+//! from the static library: with a soname and a version script, and with the thread-local that the header
+//! uses, which Rust does not export from a `cdylib`.)
 //!
 //! | file | functions |
 //! |---|---|
@@ -51,8 +51,8 @@ fn time(ns: u64) -> Duration {
 }
 
 /// In the shared object, what a panic of the library itself calls in place of the standard library's handler:
-/// unwinds to where panics are contained, or ends the process. It prints nothing: a third of the object would be
-/// what prints backtraces. The Makefile redirects the calls.
+/// unwinds to where panics are contained, or ends the process. It prints nothing: a third of the object would
+/// be what prints backtraces. The Makefile redirects the calls.
 #[unsafe(no_mangle)]
 extern "Rust" fn quiescent_silent_panic(_: &core::panic::PanicInfo<'_>) -> ! {
     if std::thread::panicking() {

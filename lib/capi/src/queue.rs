@@ -1,7 +1,7 @@
 //! Callbacks, retired objects, drains.
 //!
-//! A head stays in its object: the queue's entry is its address and a table of this file, and the head has the
-//! function. So queueing is a push of two words, and allocates only when a block of the queue is full. A
+//! A head stays in its object: the queue's entry is its address and a table of this file, and the head has
+//! the function. So queueing is a push of two words, and allocates only when a block of the queue is full. A
 //! function and an address that come without a head are put into a block of two words, unless the function is
 //! `free`.
 

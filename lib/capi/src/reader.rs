@@ -5,11 +5,12 @@
 //!
 //! | value | when | lock | unlock |
 //! |---|---|---|---|
-//! | [`IDLE`] | the thread has not read yet | slow path: the nesting limit is in the word | never: memory that is not writable |
+//! | [`IDLE`] | the thread has not read yet | slow: at the nesting limit | never: not writable |
 //! | the word of its slot | from its first section to its end | inline | inline |
-//! | [`Slow::spare`] | while a section is open that has no word: the thread has no slot, or nests too deeply | slow path | slow path: the flag is set |
+//! | [`Slow::spare`] | a section without a word is open | slow: at the limit | slow: flagged |
 //!
-//! Sections of the third kind are counted here, and one of Rust's kind stands for all of them. Where the
+//! Sections of the third kind are those of threads without a slot, and those that nest too deeply. They are
+//! counted here, and one of Rust's kind stands for all of them. Where the
 //! system has no fence of all threads, the bits of the fenced mode are in the word, and each lock takes the
 //! slow path, which executes the fence.
 //!
@@ -28,7 +29,7 @@ use quiescent_core::reader::word::{self, OUTERMOST, Reader};
 /// The words of a reader.
 const WORDS: usize = size_of::<Reader>() / 8;
 /// In the spare word: at the limit also after a number of unlocks that have not come to their slow path.
-const SPARE: u64 = NEST_LIMIT | NEST_LIMIT / 4;
+const SPARE: u64 = NEST_LIMIT | (NEST_LIMIT / 4);
 /// The nesting bits that the header tests.
 const NESTING: u64 = 2 * NEST_LIMIT - 1;
 

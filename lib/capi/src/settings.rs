@@ -25,26 +25,21 @@ fn runner(value: u64) -> Option<Runner> {
         .copied()
 }
 
-/// Changes a setting of a domain; `None`: no such setting or value.
-fn change(setting: c_int, value: u64) -> Option<Box<dyn FnOnce(&mut Settings)>> {
+/// Changes a setting of a domain. False: no such setting or value.
+fn change(it: &mut Settings, setting: c_int, value: u64) -> bool {
     let ns = value.min(LONGEST_NS);
-    Some(match setting {
-        1 => Box::new(move |it| it.budget_bytes = value),
-        2 => Box::new(move |it| it.budget_count = value),
-        3 => Box::new(move |it| it.lazy_ns = ns),
-        4 => Box::new(move |it| it.prompt_ns = ns),
-        5 => Box::new(move |it| it.stall_ns = ns),
-        6 => {
-            let runner = runner(value)?;
-            Box::new(move |it| it.set_closures(runner))
-        }
-        7 => {
-            let runner = runner(value)?;
-            Box::new(move |it| it.set_destructors(runner))
-        }
-        8 if value < 2 => Box::new(move |it| it.set_offload(value != 0)),
-        _ => return None,
-    })
+    match (setting, runner(value)) {
+        (1, _) => it.budget_bytes = value,
+        (2, _) => it.budget_count = value,
+        (3, _) => it.lazy_ns = ns,
+        (4, _) => it.prompt_ns = ns,
+        (5, _) => it.stall_ns = ns,
+        (6, Some(runner)) => it.set_closures(runner),
+        (7, Some(runner)) => it.set_destructors(runner),
+        (8, _) if value < 2 => it.set_offload(value != 0),
+        _ => return false,
+    }
+    true
 }
 
 /// Sets one of the process's settings at start-up.
@@ -72,14 +67,10 @@ pub unsafe extern "C" fn qsc_set(domain: *const Domain, setting: c_int, value: u
     if setting >= 32 && domain.is_null() {
         return set_option(setting, value);
     }
-    match change(setting, value) {
-        Some(change) => {
-            // SAFETY: the caller's promise.
-            unsafe { domain_at(domain) }.set(change);
-            0
-        }
-        None => code::INVALID,
-    }
+    let mut changed = false;
+    // SAFETY: the caller's promise.
+    unsafe { domain_at(domain) }.set(|it| changed = change(it, setting, value));
+    if changed { 0 } else { code::INVALID }
 }
 
 /// The counters of a domain in JSON.
@@ -124,12 +115,12 @@ pub unsafe extern "C" fn qsc_statistics(
 
 type Reporter = unsafe extern "C-unwind" fn(c_int, *const c_char, *mut c_void);
 
-/// The function that gets reports, and what it is called with. Leaked: a report may be under way.
-static REPORTER: AtomicPtr<(Reporter, *mut c_void)> = AtomicPtr::new(std::ptr::null_mut());
+/// The function that gets reports, and the address that it is called with.
+static REPORTER: Mutex<Option<(Reporter, usize)>> = Mutex::new(None);
 
 fn tell(report: &Report) {
-    // SAFETY: null, or leaked below.
-    let Some((reporter, data)) = (unsafe { REPORTER.load(Ordering::Acquire).as_ref() }) else {
+    let set = *REPORTER.lock().unwrap_or_else(|it| it.into_inner());
+    let Some((reporter, data)) = set else {
         return;
     };
     let kind = match report {
@@ -141,15 +132,19 @@ fn tell(report: &Report) {
     };
     let text = CString::new(report.to_string()).unwrap_or_default();
     // SAFETY: the caller of `qsc_on_report` has given them for this.
-    unsafe { reporter(kind, text.as_ptr(), *data) };
+    unsafe {
+        reporter(
+            kind,
+            text.as_ptr(),
+            std::ptr::with_exposed_provenance_mut(data),
+        )
+    };
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qsc_on_report(reporter: Option<Reporter>, data: *mut c_void) {
-    let new = reporter.map_or(std::ptr::null_mut(), |reporter| {
-        Box::into_raw(Box::new((reporter, data)))
-    });
-    REPORTER.store(new, Ordering::Release);
+    *REPORTER.lock().unwrap_or_else(|it| it.into_inner()) =
+        reporter.map(|reporter| (reporter, data.expose_provenance()));
     quiescent::report::on_report(tell);
 }
 

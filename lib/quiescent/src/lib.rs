@@ -280,8 +280,8 @@ pub use quiescent_core::domain::settings::Runner;
 
 pub use quiescent_core::reader::mode::FenceMode;
 
-/// What `lib/capi` is made of: the process's domain and thread-locals, and sections without a guard. Not a part
-/// of the interface.
+/// What `lib/capi` is made of: the process's domain and thread-locals, and sections without a guard. Not a
+/// part of the interface.
 #[cfg(not(quiescent_model))]
 #[doc(hidden)]
 pub mod raw {
