@@ -282,6 +282,16 @@ pub use quiescent_core::domain::settings::Runner;
 
 pub use quiescent_core::reader::mode::FenceMode;
 
+/// What `lib/capi` is made of: the process's domain and thread-locals, and sections without a guard. Not a
+/// part of the interface.
+#[cfg(not(quiescent_model))]
+#[doc(hidden)]
+pub mod raw {
+    pub use crate::global::{env, home, local, section, with_local};
+    #[cfg(feature = "telemetry")]
+    pub use crate::watch::telemetry::place_of;
+}
+
 /// Counters, what is queued, and the readers that block a grace period.
 pub mod stats {
     #[cfg(not(quiescent_model))]

@@ -15,6 +15,7 @@ use crate::prim::{THREADS, full_fence};
 /// A point in the sequence of a domain's grace periods: the number of the domain's owner, and the engine's
 /// cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
 pub struct Point {
     id: u64,
     cookie: Seq,

@@ -103,8 +103,8 @@ impl Entry {
     /// An object, and the word that says how it is reclaimed.
     ///
     /// # Safety
-    /// `what` is from [`kind::dropped`], [`kind::called`] or [`kind::given`], and its function may be called
-    /// once with the object, in any thread. The entry is queued once.
+    /// `what` is from [`kind::dropped`], [`kind::called`], [`kind::given`] or [`kind::of_host`], and its
+    /// function may be called once with the object, in any thread. The entry is queued once.
     #[inline(always)]
     pub const unsafe fn new(object: *mut u8, what: u64) -> Entry {
         Entry { object, what }

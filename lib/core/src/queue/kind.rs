@@ -120,6 +120,12 @@ pub fn dropped<T>(owned: Owned) -> u64 {
     address(&Dropped::<T>::KIND) | owned.0 << ADDRESS_BITS
 }
 
+/// The word of an entry of a kind that the host defines.
+#[inline(always)]
+pub fn of_host(kind: &'static EntryKind, owned: Owned) -> u64 {
+    address(kind) | owned.0 << ADDRESS_BITS
+}
+
 /// The word of an entry that calls this function with the object. `whole`: all bytes but the entry's own
 /// ([`Owned::whole`]).
 #[inline(always)]
@@ -207,7 +213,7 @@ fn address(kind: &'static EntryKind) -> u64 {
 /// How an entry of a lane of code is run.
 ///
 /// # Safety
-/// `what` comes from `dropped`, `called` or `given`.
+/// `what` comes from `dropped`, `called`, `given` or `of_host`.
 #[inline(always)]
 pub unsafe fn kind(what: u64) -> EntryKind {
     let at = ptr::with_exposed_provenance::<()>((what & ADDRESS) as usize);

@@ -7,7 +7,7 @@ pub(crate) mod fork;
 mod model;
 #[cfg(not(quiescent_model))]
 mod process;
-pub(crate) mod section;
+pub mod section;
 #[cfg(not(quiescent_model))]
 pub(crate) mod thread_exit;
 #[cfg(not(quiescent_model))]
@@ -18,4 +18,4 @@ pub(crate) mod write_lock;
 #[cfg(quiescent_model)]
 pub(crate) use model::{Process, env, home, local, stalls, with_local, write_lock};
 #[cfg(not(quiescent_model))]
-pub(crate) use process::{env, home, local, with_local};
+pub use process::{env, home, local, with_local};
