@@ -204,7 +204,10 @@ pub(crate) fn code(state: &'static State, entry: Entry) {
 pub(crate) fn head(state: &'static State, head: NonNull<Head>, run: RunHead) {
     state.contained(intrusive::head_name, || {
         // SAFETY: promised by the thread that queued it.
-        unsafe { run(head) };
+        match state.readers().0.foreign() {
+            Some(foreign) => unsafe { foreign.words.run(head, run) },
+            None => unsafe { run(head) },
+        }
     });
 }
 
