@@ -308,7 +308,7 @@ static void leave(void)
 /* Laid out as `Flavour` in words.rs. */
 struct flavour {
 	struct gp *gp;
-	int qsbr, unfenced;
+	int qsbr, unfenced, silent;
 	size_t waiting;
 	void (*enter)(void);
 	void (*leave)(void);
@@ -322,6 +322,9 @@ const struct flavour quiescent_urcu_flavour = {
 #endif
 #ifdef LIGHT
 	.unfenced = 1,
+#endif
+#ifdef BP
+	.silent = 1,
 #endif
 	.waiting = WAITING,
 	.enter = enter,

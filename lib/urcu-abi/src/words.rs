@@ -24,6 +24,8 @@ const GENERATION: u64 = 1 << 32;
 const STEP: u64 = 2;
 /// The value of the futex while a driver sleeps.
 const ASLEEP: i32 = -1;
+/// The longest sleep where readers wake no driver.
+const LONGEST_NAP: Duration = Duration::from_millis(10);
 
 /// `struct urcu_gp`: what all readers load.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub struct Flavour {
     qsbr: c_int,
     /// Not 0: readers execute no fence, whatever the system.
     unfenced: c_int,
+    /// Not 0: inlined readers wake no driver.
+    silent: c_int,
     /// Where a reader has the word that says that a driver sleeps, behind its `ctr`; 0: nowhere.
     waiting: usize,
     /// The thread that calls it runs callbacks from here on; registers it.
@@ -174,7 +178,15 @@ impl ForeignWords for Words {
         newly + u32::from(flavour().gp.futex.swap(ASLEEP, AcqRel) != ASLEEP)
     }
 
+    fn hears(&self) -> bool {
+        flavour().silent == 0
+    }
+
     fn sleep(&self, timeout: Duration) {
+        let timeout = match self.hears() {
+            true => timeout,
+            false => timeout.min(LONGEST_NAP),
+        };
         let time = libc::timespec {
             tv_sec: timeout.as_secs().min(1 << 32) as libc::time_t,
             tv_nsec: timeout.subsec_nanos().into(),

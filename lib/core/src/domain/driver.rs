@@ -282,7 +282,8 @@ impl<'a> Turn<'a> {
             let past = deadline.is_some_and(|deadline| now >= deadline);
             let end = deadline.map_or(until, |deadline| deadline.min(until));
             let foreign = state.readers().0.foreign();
-            let end = match state.may_miss_readers() && foreign.is_none() {
+            let hears = foreign.is_some_and(|it| it.words.hears());
+            let end = match state.may_miss_readers() && !hears {
                 true => end.min(now.saturating_add(nap_ns(naps))), // [RD-4]
                 false => end,
             };
