@@ -2,7 +2,7 @@
 //!
 //! | variable | value | effect |
 //! |---|---|---|
-//! | `QUIESCENT_LAZY` | a time | callbacks may wait for so long before a grace period is requested for them |
+//! | `QUIESCENT_LAZY` | a time | callbacks wait for so long until a grace period is requested; unset: [`PROMPT`] |
 //! | `QUIESCENT_BUDGET` | bytes, or `BYTES,CALLBACKS` | the budget of what is queued |
 //! | `QUIESCENT_STALL` | a time | reports readers that block a grace period for so long |
 //! | `QUIESCENT_STATS` | `1` | prints counters at the end of the process |
@@ -22,6 +22,11 @@ use quiescent::stats::DomainStatistics;
 
 use crate::words::{core, domain};
 
+/// The longest time that callbacks wait for others, so that one wake-up and one fence serve them all. (The
+/// original waits 10 ms between batches, and 100 ms in `defer_rcu`; knotd that reloads zones all the time
+/// wakes its worker a tenth as often with this.)
+const PROMPT: Duration = Duration::from_millis(125);
+
 static LAZY: AtomicBool = AtomicBool::new(false);
 static DONE: AtomicBool = AtomicBool::new(false);
 
@@ -37,10 +42,12 @@ pub fn read() {
     }
     // What no reader has asked for is not measured: no reports without a variable.
     domain().set_stall_after(value("QUIESCENT_STALL", time).unwrap_or_default());
-    if let Some(time) = value("QUIESCENT_LAZY", time) {
-        LAZY.store(true, Ordering::Relaxed);
-        core().set(|settings| settings.lazy_ns = time.as_nanos() as u64);
-    }
+    let wait = value("QUIESCENT_LAZY", time).unwrap_or(PROMPT);
+    LAZY.store(wait > PROMPT, Ordering::Relaxed);
+    core().set(|settings| match wait > PROMPT {
+        true => settings.lazy_ns = wait.as_nanos() as u64,
+        false => settings.prompt_ns = wait.as_nanos() as u64,
+    });
     if let Some((bytes, callbacks)) = value("QUIESCENT_BUDGET", budget) {
         domain().set_budget(bytes, callbacks);
     }
@@ -80,14 +87,18 @@ fn value<T>(name: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
     let text = std::env::var(name).ok()?;
     let value = parse(text.trim());
     if value.is_none() {
-        say(&format!("{name}={text} is ignored: want a number with a unit, as in 10s, 500ms or 64M"));
+        say(&format!(
+            "{name}={text} is ignored: want a number with a unit, as in 10s, 500ms or 64M"
+        ));
     }
     value
 }
 
 /// A number, and what is behind it.
 fn number(text: &str) -> Option<(u64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 

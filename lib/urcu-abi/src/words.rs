@@ -163,14 +163,21 @@ impl ForeignWords for Words {
     }
 
     fn advance(&self) {
-        let step = if flavour().qsbr == 0 { GENERATION } else { STEP };
+        let step = if flavour().qsbr == 0 {
+            GENERATION
+        } else {
+            STEP
+        };
         flavour().gp.ctr.fetch_add(step, AcqRel);
     }
 
     fn arm(&self, holdouts: &mut dyn Iterator<Item = CpuId>) -> u32 {
         let waiting = flavour().waiting;
         let mut newly = 0;
-        for word in holdouts.filter(|_| waiting != 0).filter_map(|it| self.find(it)) {
+        for word in holdouts
+            .filter(|_| waiting != 0)
+            .filter_map(|it| self.find(it))
+        {
             // SAFETY: the reader of that word, alive as in `word`, has such a field there.
             let field = unsafe { &*word.as_ptr().byte_add(waiting).cast::<AtomicI32>() };
             newly += u32::from(field.swap(1, AcqRel) == 0);
@@ -237,7 +244,9 @@ pub fn without_fences() -> bool {
     let light = cfg!(target_arch = "x86_64");
     let found = light && foreign::fence_mode() == quiescent::FenceMode::Membarrier;
     if flavour().unfenced != 0 && !found {
-        crate::environment::die("readers of this flavour need membarrier(2), which is not available");
+        crate::environment::die(
+            "readers of this flavour need membarrier(2), which is not available",
+        );
     }
     found
 }

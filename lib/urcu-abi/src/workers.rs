@@ -116,7 +116,10 @@ extern "C" fn wait_for_free(data: *mut c_void) -> *mut c_void {
     let it = unsafe { &*data };
     let mut freed = lock(&it.freed);
     while !*freed {
-        freed = it.changed.wait(freed).unwrap_or_else(PoisonError::into_inner);
+        freed = it
+            .changed
+            .wait(freed)
+            .unwrap_or_else(PoisonError::into_inner);
     }
     drop(freed);
     drop(lock(&it.thread)); // its creator is done with it
@@ -191,5 +194,9 @@ extern "C" fn quiescent_urcu_data() -> Place {
     }
     // SAFETY: reads a number.
     let of_cpu = quiescent_urcu_cpu_data(unsafe { libc::sched_getcpu() });
-    if of_cpu.is_null() { default_place() } else { of_cpu }
+    if of_cpu.is_null() {
+        default_place()
+    } else {
+        of_cpu
+    }
 }
