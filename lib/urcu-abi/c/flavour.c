@@ -5,7 +5,8 @@
  * with one of these: -DQSBR, -DBP, or nothing. -DLIGHT_IF_MEMBARRIER: readers execute a fence only where
  * membarrier(2) is not available; -DLIGHT: never.
  *
- * Sizes and offsets are part of the ABI: programs have the readers' functions inlined, and copies of the data.
+ * Sizes and offsets are part of the ABI: programs have the readers' functions inlined, and copies of the
+ * data.
  */
 #include <pthread.h>
 #include <stddef.h>

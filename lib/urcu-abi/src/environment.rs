@@ -2,7 +2,7 @@
 //!
 //! | variable | value | effect |
 //! |---|---|---|
-//! | `QUIESCENT_LAZY` | a time | callbacks wait for so long until a grace period is requested; unset: [`PROMPT`] |
+//! | `QUIESCENT_LAZY` | a time | callbacks wait so long for others; unset: [`PROMPT`] |
 //! | `QUIESCENT_BUDGET` | bytes, or `BYTES,CALLBACKS` | the budget of what is queued |
 //! | `QUIESCENT_STALL` | a time | reports readers that block a grace period for so long |
 //! | `QUIESCENT_STATS` | `1` | prints counters at the end of the process |

@@ -2,8 +2,8 @@
 /*
  * A program of liburcu, for the flavour of its macro (URCU_MEMB, URCU_MB, URCU_SIGNAL, URCU_BP, URCU_QSBR):
  *   program CASE       prints `ok CASE`, and what it counted; exits with 1 at the first thing that is wrong
- * Compiled against the distribution's headers, with and without inlined readers (-D_LGPL_SOURCE), and run with
- * either library by ci/urcu-abi.
+ * Compiled against the distribution's headers, with and without inlined readers (-D_LGPL_SOURCE), and run
+ * with our library by ci/urcu-abi.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -242,8 +242,8 @@ impl Env {
 
 #[cfg(feature = "foreign")]
 impl Domain {
-    /// The calling thread, which has this slot, is no foreign reader here any more. Once this returns, no scan
-    /// looks at its word.
+    /// The calling thread, which has this slot, is no foreign reader here any more. Once this returns, no
+    /// scan looks at its word.
     pub fn leave_foreign(&self, slot: &Slot) {
         if let Some(foreign) = self.readers.foreign() {
             foreign.words.leave(slot.cpu());

@@ -36,7 +36,8 @@ pub trait ForeignWords: Debug + Sync {
     /// and that were clear. Called under the domain's lock.
     fn arm(&self, holdouts: &mut dyn Iterator<Item = CpuId>) -> u32;
 
-    /// True if readers end a [`sleep`](ForeignWords::sleep); else the driver naps, as in fenced mode. `[RD-4]`
+    /// True if readers end a [`sleep`](ForeignWords::sleep); else the driver naps, as in fenced mode.
+    /// `[RD-4]`
     fn hears(&self) -> bool;
 
     /// Sleeps until a reader has left its section since [`arm`](ForeignWords::arm), or for `timeout`.
