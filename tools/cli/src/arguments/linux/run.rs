@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[command(
     after_help = "Variables: QUIESCENT_LAZY=10s lets callbacks wait for others; QUIESCENT_BUDGET=64M bounds \
                   what is queued; QUIESCENT_STALL=10s reports readers that block a grace period; \
-                  QUIESCENT_STATS=1 prints counters at the end; QUIESCENT_LOG=FILE: there, and not on standard \
-                  error."
+                  QUIESCENT_STATS=1 prints counters at the end; QUIESCENT_LOG=FILE: there, and not on \
+                  standard error."
 )]
 pub struct Run {
     /// The folder with liburcu.so.8 and the others that `lib/urcu-abi/build` makes; when left out: `urcu`
