@@ -35,7 +35,7 @@ pub use waits::{Driven, Waited};
 use std::collections::HashMap;
 
 use quiescent_kernel::CpuId;
-use quiescent_trace::{Event, Record, Role, WaitFollow, Window, role};
+use quiescent_trace::{Event, Record, Role, WaitFollow, role};
 
 use interrupts::Halts;
 use residents::Residents;
@@ -432,14 +432,6 @@ fn is_outside(task: &str, pid: u32) -> bool {
 }
 
 impl Doings {
-    /// Wake-ups of threads in a window that a machine counts and the trace does not; below 0 if it is the
-    /// trace that counts more.
-    pub fn uncounted(&self, window: Window) -> i64 {
-        let runs = self.threads().flat_map(|it| &it.runs);
-        let those = runs.filter(|it| window.contains(it.at));
-        those.map(|it| 1 - i64::from(it.counted)).sum()
-    }
-
     /// Threads: all lives but those of interrupts.
     pub fn threads(&self) -> impl Iterator<Item = &Life> {
         self.lives

@@ -65,6 +65,8 @@ struct Again {
     switch: u64,
     /// See [`Feed::in_kernel`].
     in_kernel: u64,
+    /// From when on wake-ups are measured, and how many more the machine counts then than the trace has.
+    uncounted: (u64, Rc<Cell<i64>>),
 }
 
 impl Again {
@@ -73,9 +75,11 @@ impl Again {
         self.is_ahead(run.at);
         let at = run.at.saturating_add_signed(self.shift.get());
         if at + LATE < now {
+            self.compare(0, &run, now);
             self.begins(run);
             return Some(Op::Kernel(0));
         }
+        self.compare(1, &run, at);
         let cpu = run.cpu.min(self.cpus - 1);
         let deferred = run.deferred;
         self.slept = Some(run);
@@ -84,6 +88,14 @@ impl Again {
             cpu,
             deferred,
         })
+    }
+
+    /// Of the wake-ups of a run that begins then the machine counts so many.
+    fn compare(&self, wakeups: i64, run: &Run, at: u64) {
+        let (from, uncounted) = &self.uncounted;
+        if at >= *from {
+            uncounted.set(uncounted.get() + wakeups - i64::from(run.counted));
+        }
     }
 
     /// Does it come to what is measured too soon, having waited less before? Then it is held until that
@@ -186,6 +198,9 @@ pub struct FedMachine {
     measured: (u64, u64),
     /// Settings that change: when in the trace, the key, and the value.
     later: VecDeque<(u64, &'static str, String)>,
+    /// Wake-ups of threads that the machine has counted and a trace would not have; below 0 if a trace would
+    /// have more. (A thread that is late does not sleep.)
+    pub uncounted: Rc<Cell<i64>>,
 }
 
 impl FedMachine {
@@ -302,8 +317,16 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Fee
     };
     let measured = (recorded.window.start_ns, end(recorded, times));
     let mut scripts = Vec::new();
+    let uncounted = Rc::default();
     for life in &doings.lives {
-        let shift = spawn(&mut machine, recorded, life, &calls, feed.in_kernel);
+        let shift = spawn(
+            &mut machine,
+            recorded,
+            life,
+            &calls,
+            feed.in_kernel,
+            &uncounted,
+        );
         scripts.extend(shift.and_then(|it| Script::of(life, measured, it)));
     }
     let most = scripts.iter().map(|it| it.waits).max().unwrap_or(0);
@@ -316,6 +339,7 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Fee
         input: doings.end,
         measured,
         later,
+        uncounted,
     }
 }
 
@@ -402,11 +426,16 @@ fn spawn(
     life: &Life,
     calls: &Rc<[Call]>,
     in_kernel: u64,
+    uncounted: &Rc<Cell<i64>>,
 ) -> Option<Rc<Cell<i64>>> {
     let first = life.runs.first()?;
     let (at, cpu) = (first.at, first.cpu.min(recorded.cpus - 1));
     let mut runs = life.runs.clone().into_iter();
     let shift = Rc::new(Cell::new(0));
+    let uncounted = match life.name.starts_with(INTERRUPTS) {
+        true => Rc::default(), // their wake-ups belong to no thread
+        false => Rc::clone(uncounted),
+    };
     let work = Again {
         slept: runs.next(),
         runs,
@@ -419,7 +448,11 @@ fn spawn(
         waits: None,
         switch: machine.options.costs.switch,
         in_kernel,
+        uncounted: (recorded.window.start_ns, uncounted),
     };
+    if let Some(first) = &work.slept {
+        work.compare(1, first, at);
+    }
     machine.spawn(&life.name, cpu, at, work);
     machine.defer(first.deferred);
     Some(shift)

@@ -280,13 +280,10 @@ impl Trace {
         }
         let mut stats = fed.machine.stats();
         stats.uncovered = fed.uncovered(now);
-        let nominal = feed::end(&self.recorded, feed.times) - start;
-        let uncounted = self.doings.uncounted(self.recorded.window) * feed.times.max(1) as i64;
-        let uncounted = (uncounted as f64 * (now - start) as f64 / nominal as f64).round() as i64;
         stats
             .wakeups
             .retain(|it| !it.0.starts_with(feed::INTERRUPTS));
-        uncount(&mut stats, uncounted);
+        uncount(&mut stats, fed.uncounted.get());
         Some((fed.machine, stats))
     }
 
