@@ -309,7 +309,7 @@ static void leave(void)
 /* Laid out as `Flavour` in words.rs. */
 struct flavour {
 	struct gp *gp;
-	int qsbr, unfenced, silent;
+	int qsbr, unfenced, fenced, silent;
 	size_t waiting;
 	void (*enter)(void);
 	void (*leave)(void);
@@ -321,8 +321,10 @@ const struct flavour quiescent_urcu_flavour = {
 #ifdef QSBR
 	.qsbr = 1,
 #endif
-#ifdef LIGHT
+#if defined(LIGHT)
 	.unfenced = 1,
+#elif !defined(LIGHT_IF_MEMBARRIER)
+	.fenced = 1,
 #endif
 #ifdef BP
 	.silent = 1,

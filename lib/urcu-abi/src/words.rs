@@ -44,6 +44,8 @@ pub struct Flavour {
     qsbr: c_int,
     /// Not 0: readers execute no fence, whatever the system.
     unfenced: c_int,
+    /// Not 0: readers execute a full fence, whatever the system.
+    fenced: c_int,
     /// Not 0: inlined readers wake no driver.
     silent: c_int,
     /// Where a reader has the word that says that a driver sleeps, behind its `ctr`; 0: nowhere.
@@ -169,6 +171,10 @@ impl ForeignWords for Words {
             STEP
         };
         flavour().gp.ctr.fetch_add(step, AcqRel);
+    }
+
+    fn execute_fences(&self) -> bool {
+        flavour().fenced != 0
     }
 
     fn arm(&self, holdouts: &mut dyn Iterator<Item = CpuId>) -> u32 {

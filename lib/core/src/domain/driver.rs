@@ -253,6 +253,10 @@ impl<'a> Turn<'a> {
             count(counter);
             if let Some(foreign) = state.readers().0.foreign() {
                 foreign.words.advance();
+                if foreign.words.execute_fences() {
+                    full_fence(); // [GP-1] [GP-2]
+                    return Some(Ok(None));
+                }
             }
             (!batched).then(|| state.fence(interest == Interest::Passing)) // [GP-1] [GP-2]
         })

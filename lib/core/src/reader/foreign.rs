@@ -32,6 +32,10 @@ pub trait ForeignWords: Debug + Sync {
     /// Sections that begin from now on have another stamp.
     fn advance(&self);
 
+    /// True if readers execute a full fence where sections begin and end, whatever the mode: then the
+    /// driver's fences need not reach them.
+    fn execute_fences(&self) -> bool;
+
     /// The driver is about to sleep for these readers: returns the number of words that it has set for that
     /// and that were clear. Called under the domain's lock.
     fn arm(&self, holdouts: &mut dyn Iterator<Item = CpuId>) -> u32;

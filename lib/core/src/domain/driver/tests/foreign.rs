@@ -60,6 +60,10 @@ impl ForeignWords for Words {
         self.generation.fetch_add(GENERATION, Ordering::AcqRel);
     }
 
+    fn execute_fences(&self) -> bool {
+        true
+    }
+
     fn arm(&self, _: &mut dyn Iterator<Item = CpuId>) -> u32 {
         u32::from(self.sleeper.swap(ASLEEP, Ordering::AcqRel) != ASLEEP)
     }
