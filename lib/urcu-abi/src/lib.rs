@@ -4,10 +4,10 @@
 //! | file | content |
 //! |---|---|
 //! | `c/flavour.c` | what the linker sees of a flavour: its data, thread-locals, readers' functions, names |
-//! | [`words`] | where readers' words are, and how a driver waits for them |
-//! | [`calls`] | the functions behind the names |
-//! | [`workers`] | `struct call_rcu_data`: handles without a thread |
-//! | [`environment`] | settings from environment variables, and what they print |
+//! | `words` | where readers' words are, and how a driver waits for them |
+//! | `calls` | the functions behind the names |
+//! | `workers` | `struct call_rcu_data`: handles without a thread |
+//! | `environment` | settings from environment variables, and what they print |
 //!
 //! `lib/urcu-abi/build` makes one static library of this crate and links each flavour from it and from
 //! `c/flavour.c`. Every shared object has a runtime of its own, so a program may load several flavours.

@@ -38,7 +38,7 @@ pub fn run(options: &Run) -> Result<u8, Error> {
         .exec();
     let remedy = "give the name of a program that can be executed";
     Err(Error::failed(
-        &format!("run {}", program.display()),
+        format!("run {}", program.display()),
         why,
         remedy,
     ))
