@@ -207,6 +207,38 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
             .value)
     }
 
+    /// Sets the value of a key that the map has, and returns the one that it had; without the key it does
+    /// nothing, and returns `None`. Waits as [`insert`](RcuHashMap::insert).
+    ///
+    /// Faster than an [`update`](RcuHashMap::update), which has to read the old value before it locks the
+    /// bucket: here the two misses may overlap.
+    ///
+    /// ```
+    /// let map = quiescent_collections::RcuHashMap::from([("a", 1)]);
+    /// let map = map.pin();
+    /// assert_eq!(map.replace("a", 2), Some(&1));
+    /// assert_eq!((map.replace("b", 1), map.get("b")), (None, None));
+    /// ```
+    #[track_caller]
+    pub fn replace<'g>(
+        &'g self,
+        key: K,
+        value: V,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> Option<&'g V> {
+        self.check(guard);
+        let core = self.core()?;
+        let hash = core.hash(&key);
+        let (desk, taken, locked) = core.locked_to_put(hash, &key);
+        let Some(place) = locked.found else {
+            core.unlock(&locked);
+            return None;
+        };
+        core.put(locked, hash, taken, Entry { key, value }, desk);
+        // SAFETY: found in this section.
+        Some(unsafe { &core.entry(place.index).value })
+    }
+
     /// The value of a key; if it has none, one that `value` makes. No lock is held meanwhile, so two threads
     /// may make a value, of which one is dropped: both return the other one.
     ///

@@ -70,7 +70,7 @@ use crate::table::Table;
 /// Entries never move. Those that are removed are retired, up to 256 at a time; a batch that stays partly
 /// filled is retired at most one [flush time](quiescent::tuning::FLUSH) later. While a section stays open,
 /// removed entries are held, and count against the budget of the domain; more than two tables are never in
-/// use, but each table that was replaced waits, too. A batch counts as four times its entries' own size, so
+/// use, but each table that was replaced waits, too. A batch counts as eight times its entries' own size, so
 /// that the memory is used again while it is in the caches. What entries *own* is not visible: say
 /// [`weighed`](RcuHashMap::weighed) for keys and values that own much.
 ///

@@ -73,6 +73,11 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static, E: Handle + Reads<D::Bra
         self.map.try_insert(key, value, &self.guard)
     }
 
+    /// See [`RcuHashMap::replace`].
+    pub fn replace(&self, key: K, value: V) -> Option<&V> {
+        self.map.replace(key, value, &self.guard)
+    }
+
     /// See [`RcuHashMap::get_or_insert_with`].
     pub fn get_or_insert_with(&self, key: K, value: impl FnOnce() -> V) -> &V {
         self.map.get_or_insert_with(key, value, &self.guard)

@@ -1,6 +1,5 @@
 //! The memory of a map: entries, overflow buckets, and what waits for a grace period.
 
-use std::collections::BTreeMap;
 use std::mem::{needs_drop, take};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -34,10 +33,11 @@ impl<K, V> Unit for Entry<K, V> {
         256.. => 256,
         units => units,
     };
+    const READY: usize = 32;
 }
 
 /// Entries are used again while they are in the caches: a batch counts as so many times its size.
-const HASTE: usize = 4;
+const HASTE: usize = 8;
 
 /// What was unlinked, and may still be read.
 pub enum Garbage {
@@ -49,9 +49,9 @@ pub enum Garbage {
 /// What waits, each thing under a number.
 #[derive(Default)]
 struct Waiting {
-    items: BTreeMap<u64, Garbage>,
-    /// The number that the next one gets.
-    next: u64,
+    items: Vec<Option<Garbage>>,
+    /// Numbers of which the batch has come.
+    unused: Vec<usize>,
     /// So many threads are freeing something.
     busy: usize,
 }
@@ -95,9 +95,11 @@ impl<K, V> Store<K, V> {
         };
         let number = {
             let mut waiting = lock(&self.waiting);
-            waiting.next += 1;
-            let number = waiting.next;
-            waiting.items.insert(number, garbage);
+            let number = waiting.unused.pop().unwrap_or(waiting.items.len());
+            if number == waiting.items.len() {
+                waiting.items.push(None);
+            }
+            waiting.items[number] = Some(garbage);
             number
         };
         let batch = Box::new(Batch {
@@ -118,11 +120,15 @@ impl<K, V> Store<K, V> {
     ///
     /// # Safety
     /// Its readers have ended.
-    unsafe fn release(&self, number: u64) {
+    unsafe fn release(&self, number: usize) {
         let garbage = {
             let mut waiting = lock(&self.waiting);
             waiting.busy += 1;
-            waiting.items.remove(&number)
+            let garbage = waiting.items.get_mut(number).and_then(Option::take);
+            if garbage.is_some() {
+                waiting.unused.push(number);
+            }
+            garbage
         };
         // SAFETY: no thread uses it, by the caller's promise.
         let freed = garbage.map_or(Ok(()), |garbage| unsafe { self.free(garbage) });
@@ -175,10 +181,13 @@ impl<K, V> Store<K, V> {
         let removed = self.entries.magazines().take_all();
         // Their batches come for them, and find nothing.
         let waiting = take(&mut lock(&self.waiting).items);
-        let waiting = waiting.into_values().filter_map(|garbage| match garbage {
-            Garbage::Entries(full) => Some(full),
-            _ => None,
-        });
+        let waiting = waiting
+            .into_iter()
+            .flatten()
+            .filter_map(|garbage| match garbage {
+                Garbage::Entries(full) => Some(full),
+                _ => None,
+            });
         for full in waiting.chain(removed) {
             // SAFETY: as above.
             dropped = dropped.and(unsafe { self.drop_entries(full.indexes()) });
@@ -209,7 +218,7 @@ pub fn go_on(dropped: Dropped) {
 /// What the library frees after a grace period.
 struct Batch<K, V> {
     store: Arc<Store<K, V>>,
-    number: u64,
+    number: usize,
 }
 
 impl<K, V> Drop for Batch<K, V> {

@@ -328,8 +328,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Counts, and looks now and then whether the table should have another size.
     #[inline(always)]
     fn count(&self, by: isize, table: &Table, desk: Desk<'_>) {
-        let count = desk.count(by);
-        if count & 63 == 0 || table.bits() < 6 {
+        if desk.count(by) || table.bits() < 6 {
             self.consider(table);
         }
     }

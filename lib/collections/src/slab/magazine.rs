@@ -163,9 +163,14 @@ pub struct Magazine {
     weight: AtomicUsize,
     /// Entries that this thread has added, less those that it has removed.
     count: AtomicIsize,
+    /// The count when it last had changed by [`LOOK`].
+    looked: AtomicU32,
     /// `ASKED`, `SHARED`: not 0 if the lists are to be used under the lock.
     locked: AtomicU32,
 }
+
+/// After so many entries more or less of a thread, the map looks whether its table has the right size.
+const LOOK: u32 = 64;
 
 /// The worker asks for the lists.
 const ASKED: u32 = 1;
@@ -181,15 +186,23 @@ impl Magazine {
             gone: List::new(),
             weight: AtomicUsize::new(0),
             count: AtomicIsize::new(0),
+            looked: AtomicU32::new(0),
             locked: AtomicU32::new(locked),
         }
     }
 
+    /// Returns whether the count has changed by [`LOOK`] since this last returned true. (Not whether it is a
+    /// multiple: where each removal follows an insertion, it may be one again and again.)
     #[inline(always)]
-    fn count(&self, by: isize) -> isize {
+    fn count(&self, by: isize) -> bool {
         let count = self.count.load(Ordering::Relaxed) + by;
         self.count.store(count, Ordering::Relaxed);
-        count
+        let changed = (count as u32).wrapping_sub(self.looked.load(Ordering::Relaxed));
+        let much = changed.wrapping_add(LOOK - 1) > 2 * (LOOK - 1);
+        if much {
+            self.looked.store(count as u32, Ordering::Relaxed);
+        }
+        much
     }
 }
 
@@ -222,9 +235,9 @@ impl<'a> Desk<'a> {
         alone.is_some_and(|magazine| magazine.gone.push_between(index, batch))
     }
 
-    /// Counts entries that were added or removed; returns this thread's count.
+    /// Counts entries that were added or removed; returns whether it is time to look at the table's size.
     #[inline(always)]
-    pub fn count(self, by: isize) -> isize {
+    pub fn count(self, by: isize) -> bool {
         match self.alone() {
             Some(magazine) => magazine.count(by),
             None => self.count_locked(by),
@@ -233,7 +246,7 @@ impl<'a> Desk<'a> {
 
     #[cold]
     #[inline(never)]
-    fn count_locked(self, by: isize) -> isize {
+    fn count_locked(self, by: isize) -> bool {
         self.mine().magazine.count(by)
     }
 
@@ -442,4 +455,19 @@ fn slice_of(first: *mut Magazine, leaf: usize) -> ptr::NonNull<[Magazine]> {
 fn place_of(owner: usize) -> (usize, usize) {
     let leaf = (owner + 1).ilog2() as usize;
     (leaf, owner + 1 - (1 << leaf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_goes_to_and_fro_is_no_reason_to_look() {
+        let magazine = Magazine::new(0, 0);
+        let looks = |by, times| (0..times).filter(|_| magazine.count(by)).count();
+        assert_eq!(looks(1, 640), 10);
+        let to_and_fro = (0..1000).map(|_| looks(-1, 1) + looks(1, 1));
+        assert_eq!(to_and_fro.sum::<usize>(), 0);
+        assert_eq!(looks(-1, 1280), 20);
+    }
 }

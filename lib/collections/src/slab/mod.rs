@@ -29,6 +29,8 @@ pub trait Unit {
     const SHIFT: u32;
     /// So many removed ones are retired together, at most [`BATCH`].
     const BATCH: usize;
+    /// So many lists of free ones stay as they are. They keep chunks from being freed.
+    const READY: usize;
 }
 
 /// The most that one list has.

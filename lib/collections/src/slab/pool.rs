@@ -6,9 +6,6 @@ use super::magazine::{Full, List};
 use super::{Directory, Unit};
 use crate::prim::Shared;
 
-/// So many lists stay as they are.
-const READY: usize = 32;
-
 /// So many chunks without an entry in use are kept.
 const SPARE: usize = 2;
 
@@ -55,7 +52,7 @@ impl<T: Unit> Pool<T> {
 
     /// Keeps a list as it is, if there are few; if not, returns it.
     pub fn keep(&mut self, list: Full) -> Option<Full> {
-        if self.ready.len() == READY || list.indexes().len() < T::BATCH {
+        if self.ready.len() == T::READY || list.indexes().len() < T::BATCH {
             return Some(list);
         }
         self.ready.push(list);

@@ -30,6 +30,8 @@ pub struct Bucket {
 impl Unit for Bucket {
     const SHIFT: u32 = 6;
     const BATCH: usize = 64;
+    // A resize retires them in no order of their chunks, and then few are needed: of the lowest chunks.
+    const READY: usize = 0;
 }
 
 /// The two words of a bucket, as they were loaded.

@@ -17,6 +17,7 @@ enum Call {
     Insert(u32),
     Remove,
     /// The new value is the old one, multiplied, plus this number.
+    Replace(u32),
     Update(u32),
     GetOrInsert(u32),
 }
@@ -40,6 +41,7 @@ fn alone(call: Call, before: Option<u32>) -> (Option<u32>, Option<u32>) {
         Call::Get => (before, before),
         Call::Insert(new) => (before, Some(new)),
         Call::Remove => (before, None),
+        Call::Replace(new) => (before, before.map(|_| new)),
         Call::Update(by) => {
             let after = before.map(|old| updated(old, by));
             (after, after)
@@ -133,11 +135,12 @@ fn record(map: &RcuHashMap<Key, u32>, clock: &AtomicU64, seed: u64) -> Vec<(u32,
         let random = mixed(number);
         // No two calls write the same value.
         let new = number as u32;
-        let call = match random % 8 {
+        let call = match random % 9 {
             0 | 1 => Call::Get,
             2 | 3 => Call::Insert(new),
             4 => Call::Remove,
             5 | 6 => Call::Update(new),
+            7 => Call::Replace(new),
             _ => Call::GetOrInsert(new),
         };
         let number = (random >> 32) as u32 % KEYS;
@@ -147,6 +150,7 @@ fn record(map: &RcuHashMap<Key, u32>, clock: &AtomicU64, seed: u64) -> Vec<(u32,
             Call::Get => map.get(&key),
             Call::Insert(new) => map.insert(key, new),
             Call::Remove => map.remove(&key),
+            Call::Replace(new) => map.replace(key, new),
             Call::Update(by) => map.update(key, |&old| {
                 pause();
                 updated(old, by)

@@ -46,6 +46,7 @@ enum Call {
     TryInsert(u16, u32),
     Remove(u16),
     RemoveIf(u16, u32),
+    Replace(u16, u32),
     Update(u16, u32),
     Compute(u16, u32),
     GetOrInsert(u16, u32),
@@ -66,6 +67,7 @@ fn call() -> impl Strategy<Value = Call> {
         4 => (key(), value()).prop_map(|(k, v)| Call::TryInsert(k, v)),
         6 => key().prop_map(Call::Remove),
         3 => (key(), value()).prop_map(|(k, v)| Call::RemoveIf(k, v)),
+        2 => (key(), value()).prop_map(|(k, v)| Call::Replace(k, v)),
         3 => (key(), value()).prop_map(|(k, v)| Call::Update(k, v)),
         3 => (key(), value()).prop_map(|(k, v)| Call::Compute(k, v)),
         3 => (key(), value()).prop_map(|(k, v)| Call::GetOrInsert(k, v)),
@@ -99,6 +101,10 @@ fn run(calls: &[Call], hasher: Weak) {
                 let removed = map.remove_if(&Key(k), |_, &it| it == v).copied();
                 let expected = (model.get(&Key(k)) == Some(&v)).then(|| model.remove(&Key(k)));
                 assert_eq!(removed, expected.flatten());
+            }
+            Call::Replace(k, v) => {
+                let was = model.get_mut(&Key(k)).map(|it| std::mem::replace(it, v));
+                assert_eq!(map.replace(Key(k), v).copied(), was);
             }
             Call::Update(k, v) => {
                 let new = map.update(Key(k), |it| it + v).copied();

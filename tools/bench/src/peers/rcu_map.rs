@@ -30,7 +30,7 @@ impl<T: Stored, S: Hasher> Map<T> for RcuHashMap<T::Key, T::Value, S> {
 
     fn update(&self, number: u64) -> bool {
         let map = self.pin();
-        map.update(T::key(number), |_| T::value(number)).is_some()
+        map.replace(T::key(number), T::value(number)).is_some()
     }
 
     fn remove(&self, number: u64) -> bool {

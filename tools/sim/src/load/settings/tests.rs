@@ -202,6 +202,10 @@ fn all_are_offloaded_by_default_where_no_list_says_otherwise() {
     assert_eq!(with(&[default, ("rcu_nocbs", "1")]).unwrap().nocbs, [1]);
     let full = with(&[default, ("nohz_full", "6-7")]).unwrap();
     assert_eq!(full.offloaded(), [6, 7]);
+    let none = [("rcu_nocbs", "none"), ("nohz_full", "6-7")];
+    for order in [none, [none[1], none[0]]] {
+        assert!(with(&order).unwrap().offloaded().is_empty(), "{order:?}");
+    }
     let not = [("nohz", "0"), ("nohz_full", "6-7")];
     assert!(with(&not).unwrap_err().to_string().contains("nohz=0"));
     let both = [("rcu_cpus", "7"), ("nohz_full", "6-7")];
