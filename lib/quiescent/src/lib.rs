@@ -245,6 +245,9 @@ pub use api::telemetry;
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
 pub use api::domain::{Domain, RcuDomain, Singleton};
+#[cfg(feature = "foreign")]
+#[doc(hidden)]
+pub use api::foreign;
 pub use api::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
 pub use api::future::GracePeriod;

@@ -135,7 +135,7 @@ impl<'a> Turn<'a> {
         };
         if taken == Look::TakenOver {
             // At most one driver sleeps, and a reader that wakes one wakes the thread that drives.
-            turn.unlocked(|state| prim::futex_wake(&state.sleeper));
+            turn.unlocked(State::wake_sleeper);
         }
         turn
     }
@@ -224,6 +224,12 @@ impl<'a> Turn<'a> {
         let readers = state.readers();
         let core = self.core();
         let mut newly = 0;
+        if let Some(foreign) = readers.0.foreign() {
+            foreign.words.advance();
+            if arm {
+                newly = foreign.words.arm(&mut core.engine.holdouts()); // [FR-3]
+            }
+        }
         for cpu in core.engine.holdouts() {
             let Some(flag) = readers.flag(cpu) else {
                 continue;
@@ -245,6 +251,13 @@ impl<'a> Turn<'a> {
                 FenceCause::Flag => &state.counters.fences_flag,
             };
             count(counter);
+            if let Some(foreign) = state.readers().0.foreign() {
+                foreign.words.advance();
+                if foreign.words.execute_fences() {
+                    full_fence(); // [GP-1] [GP-2]
+                    return Some(Ok(None));
+                }
+            }
             (!batched).then(|| state.fence(interest == Interest::Passing)) // [GP-1] [GP-2]
         })
     }
@@ -272,7 +285,9 @@ impl<'a> Turn<'a> {
             let now = prim::now_ns();
             let past = deadline.is_some_and(|deadline| now >= deadline);
             let end = deadline.map_or(until, |deadline| deadline.min(until));
-            let end = match state.may_miss_readers() {
+            let foreign = state.readers().0.foreign();
+            let hears = foreign.is_some_and(|it| it.words.hears());
+            let end = match state.may_miss_readers() && !hears {
                 true => end.min(now.saturating_add(nap_ns(naps))), // [RD-4]
                 false => end,
             };
@@ -280,7 +295,10 @@ impl<'a> Turn<'a> {
                 count(&state.counters.sleeps);
                 state.env().publish();
                 let timeout = Some(Duration::from_nanos(end - now));
-                prim::futex_wait(&state.sleeper, sleeper, timeout);
+                match foreign.zip(timeout) {
+                    Some((foreign, timeout)) => foreign.words.sleep(timeout),
+                    None => prim::futex_wait(&state.sleeper, sleeper, timeout),
+                }
             }
             // Unless the word belongs to a later driver, which relies on being found there.
             let order = (Ordering::AcqRel, Ordering::Relaxed);
@@ -393,13 +411,21 @@ impl State {
         }
     }
 
+    /// Ends the sleep of a driver.
+    fn wake_sleeper(&self) {
+        match self.readers().0.foreign() {
+            Some(foreign) => foreign.words.wake(),
+            None => prim::futex_wake(&self.sleeper),
+        }
+    }
+
     /// Wakes a sleeping driver, because of a reader or for another reason.
     pub fn rouse_driver(&self, by_reader: bool) {
         if self.sleeper.swap(NO_SLEEPER, Ordering::AcqRel) != NO_SLEEPER {
             if by_reader {
                 count(&self.counters.reader_wakeups);
             }
-            prim::futex_wake(&self.sleeper);
+            self.wake_sleeper();
         }
     }
 }

@@ -37,6 +37,7 @@ use crate::prim::linked::{Linked, List};
 use crate::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
+use crate::reader::foreign::ForeignReaders;
 use crate::reader::records::RecordOwner;
 use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
@@ -165,7 +166,10 @@ impl Domain {
                 }
                 None => return,
             },
-            DomainReaders::Counted(counted) => match counted.of_slot_if_any(slot.cpu()) {
+            DomainReaders::Counted(counted)
+            | DomainReaders::Foreign(ForeignReaders {
+                queues: counted, ..
+            }) => match counted.of_slot_if_any(slot.cpu()) {
                 Some(tally) => tally.queue.attached(),
                 None => return,
             },

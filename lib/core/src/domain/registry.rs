@@ -12,6 +12,8 @@ use crate::prim::{Ordering, arena};
 use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
 use crate::reader::counted::Counted;
+#[cfg(feature = "foreign")]
+use crate::reader::foreign::{ForeignReaders, ForeignWords};
 use crate::reader::records::ReaderRecords;
 use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
@@ -31,10 +33,27 @@ impl Domain {
         env.threads.mode.resolve();
         let mut domains = env.registry.domains.iter();
         let left = domains.find(|it| it.readers.is_counted() == counted && it.take_over());
-        left.unwrap_or_else(|| Domain::make(env, counted))
+        left.unwrap_or_else(|| {
+            if !counted {
+                let records = DomainReaders::Records(ReaderRecords::new());
+                return Domain::make(env, records, UNNAMED);
+            }
+            let domains = env.registry.domains.iter();
+            let others = domains.filter(|it| it.readers.is_counted()).count();
+            let counted = DomainReaders::Counted(Counted::new());
+            Domain::make(env, counted, SRCUS + others as u32)
+        })
     }
 
-    fn make(env: &'static Env, counted: bool) -> &'static Domain {
+    /// A domain of readers that `words` describes. It is never dropped.
+    #[cfg(feature = "foreign")]
+    pub fn foreign(env: &'static Env, words: &'static dyn ForeignWords) -> &'static Domain {
+        env.threads.mode.resolve();
+        let readers = DomainReaders::Foreign(ForeignReaders::new(words));
+        Domain::make(env, readers, UNNAMED)
+    }
+
+    fn make(env: &'static Env, readers: DomainReaders, in_telemetry: u32) -> &'static Domain {
         const { assert!(align_of::<Domain>() <= arena::ALIGN) };
         let Some(place) = arena::zeroed(size_of::<Domain>()) else {
             std::alloc::handle_alloc_error(std::alloc::Layout::new::<Domain>());
@@ -42,13 +61,6 @@ impl Domain {
         let place = place.cast::<Domain>().as_ptr();
         let registry = &env.registry;
         let number = registry.made.fetch_add(1, Ordering::Relaxed) as u32;
-        let (readers, in_telemetry) = if counted {
-            let others = registry.domains.iter().filter(|it| it.readers.is_counted());
-            let number = SRCUS + others.count() as u32;
-            (DomainReaders::Counted(Counted::new()), number)
-        } else {
-            (DomainReaders::Records(ReaderRecords::new()), UNNAMED)
-        };
         let settings = Settings::new(&State::config(), in_telemetry);
         // SAFETY: fresh memory of that size and alignment, never freed.
         let new: &'static Domain = unsafe {

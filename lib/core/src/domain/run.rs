@@ -203,8 +203,12 @@ pub(crate) fn code(state: &'static State, entry: Entry) {
 /// Runs an intrusive callback that is done and taken out.
 pub(crate) fn head(state: &'static State, head: NonNull<Head>, run: RunHead) {
     state.contained(intrusive::head_name, || {
-        // SAFETY: promised by the thread that queued it.
-        unsafe { run(head) };
+        match state.readers().0.foreign() {
+            // SAFETY: promised by the thread that queued it.
+            Some(foreign) => unsafe { foreign.words.run(head, run) },
+            // SAFETY: as above.
+            None => unsafe { run(head) },
+        }
     });
 }
 

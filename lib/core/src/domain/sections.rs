@@ -16,6 +16,7 @@ use crate::domain::state::{Core, State};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::per_thread::Queue;
 use crate::reader::counted::Counted;
+use crate::reader::foreign::ForeignReaders;
 use crate::reader::local::Local;
 use crate::reader::mode::FenceMode;
 use crate::reader::records::ReaderRecords;
@@ -30,9 +31,7 @@ impl Domain {
     fn reader_records(&'static self) -> &'static ReaderRecords {
         match &self.readers {
             DomainReaders::Records(records) => records,
-            DomainReaders::Threads | DomainReaders::Counted(_) => {
-                unreachable!("a domain of threads")
-            }
+            _ => unreachable!("a domain of threads"),
         }
     }
 
@@ -57,7 +56,10 @@ impl Domain {
                 local.note_record(record);
                 record.queue.attached()
             }
-            DomainReaders::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.queue.attached(),
+            DomainReaders::Counted(counted)
+            | DomainReaders::Foreign(ForeignReaders {
+                queues: counted, ..
+            }) => counted.of_slot_if_any(slot.cpu())?.queue.attached(),
         };
         // SAFETY: null, or a queue; queues live forever.
         unsafe { attached.as_ref() }
@@ -226,6 +228,10 @@ impl Env {
             return rounds >= EXIT_ROUNDS; // then the slot remains a named holdout forever
         }
         run::forget_debt(&local); // its queues are the next thread's
+        #[cfg(feature = "foreign")]
+        for domain in self.registry.domains.iter() {
+            domain.leave_foreign(slot);
+        }
         for queue in slot.queues.iter() {
             State::of(queue).leave_queue(queue);
         }
@@ -234,12 +240,26 @@ impl Env {
     }
 }
 
+#[cfg(feature = "foreign")]
+impl Domain {
+    /// The calling thread, which has this slot, is no foreign reader here any more. Once this returns, no
+    /// scan looks at its word.
+    pub fn leave_foreign(&self, slot: &Slot) {
+        if let Some(foreign) = self.readers.foreign() {
+            foreign.words.leave(slot.cpu());
+            drop(self.state_if_any().map(State::lock)); // a scan that may have found the word is over
+        }
+    }
+}
+
 impl State {
     /// The calling thread's number among the readers, if it is one.
     #[inline]
     pub fn own_cpu(&self, local: &Local) -> Option<CpuId> {
         match &self.domain().readers {
-            DomainReaders::Threads => self.env().threads.own_slot(local).map(Slot::cpu),
+            DomainReaders::Threads | DomainReaders::Foreign(_) => {
+                self.env().threads.own_slot(local).map(Slot::cpu)
+            }
             DomainReaders::Records(_) => self.domain().own_record().map(|record| record.cpu()),
             DomainReaders::Counted(_) => None,
         }
@@ -249,7 +269,8 @@ impl State {
     /// `Srcu`, one that ends on this thread.
     pub fn is_inside(&self) -> bool {
         match &self.domain().readers {
-            DomainReaders::Threads => false,
+            // (What a foreign reader's own code allows, it does itself.)
+            DomainReaders::Threads | DomainReaders::Foreign(_) => false,
             DomainReaders::Records(_) => self.domain().is_inside_here(),
             DomainReaders::Counted(counted) => {
                 let env = self.env();

@@ -35,7 +35,7 @@ use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::UnderLock;
 use crate::reader::holdout::Holdout;
 use crate::reader::local::Local;
-use crate::reader::set::{ReaderSet, View};
+use crate::reader::set::{DomainReaders, ReaderSet, View};
 
 /// No driver sleeps.
 pub const NO_SLEEPER: u32 = 0;
@@ -322,9 +322,13 @@ impl State {
     // The worker.
 
     /// True if a reader's end may go unheard: that of a thread that executes fences, except by an `Srcu`,
-    /// whose sections end with one. `[RD-4]`
+    /// whose sections end with one; and that of a foreign reader, which knows no worker. `[RD-4]`
     pub fn may_miss_readers(&self) -> bool {
-        !self.domain().readers.is_counted() && self.env().threads.mode.threads_fence()
+        match &self.domain().readers {
+            DomainReaders::Counted(_) => false,
+            DomainReaders::Foreign(_) => true,
+            _ => self.env().threads.mode.threads_fence(),
+        }
     }
 
     /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`

@@ -29,7 +29,8 @@ impl State {
         if self.in_section_of(&local) {
             return Err(SyncError::InsideSection);
         }
-        if local.in_callback() {
+        // (Foreign callbacks may: a worker that runs them has no role.)
+        if local.in_callback() && self.readers().0.foreign().is_none() {
             return Err(SyncError::InsideCallback);
         }
         full_fence(); // [SNAP-1]

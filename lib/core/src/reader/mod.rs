@@ -2,6 +2,7 @@
 
 pub mod bitmap;
 pub mod counted;
+pub mod foreign;
 pub mod holdout;
 pub mod local;
 pub mod mode;

@@ -8,6 +8,7 @@ use crate::prim::{AtomicU32, Ordering, full_fence};
 use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::UnderLock;
 use crate::reader::counted::{Counted, Origin};
+use crate::reader::foreign::ForeignReaders;
 use crate::reader::holdout::Holdout;
 use crate::reader::local::Local;
 use crate::reader::records::{ReaderRecords, RecordOwner};
@@ -28,11 +29,21 @@ pub enum DomainReaders {
     Records(ReaderRecords),
     /// An `Srcu`: counts of sections.
     Counted(Counted),
+    /// A domain of another library's readers: words that its inlined code writes.
+    Foreign(ForeignReaders),
 }
 
 impl DomainReaders {
     pub fn is_threads(&self) -> bool {
         matches!(self, DomainReaders::Threads)
+    }
+
+    /// Such a domain's readers.
+    pub fn foreign(&self) -> Option<&ForeignReaders> {
+        match self {
+            DomainReaders::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
     }
 
     /// True for an `Srcu`.
@@ -54,6 +65,9 @@ impl DomainReaders {
                 (record.cpu(), &record.queue)
             }
             DomainReaders::Counted(counted) => (0, &counted.of_slot(slot.cpu())?.queue),
+            DomainReaders::Foreign(foreign) => {
+                (slot.cpu(), &foreign.queues.of_slot(slot.cpu())?.queue)
+            }
         })
     }
 
@@ -63,6 +77,7 @@ impl DomainReaders {
             DomainReaders::Threads => true,
             DomainReaders::Records(records) => records.is_inside(),
             DomainReaders::Counted(counted) => counted.is_inside(),
+            DomainReaders::Foreign(_) => true, // such a domain is never dropped
         }
     }
 
@@ -70,7 +85,7 @@ impl DomainReaders {
     pub fn records(&self) -> u32 {
         match self {
             DomainReaders::Records(records) => records.claimed(),
-            DomainReaders::Threads | DomainReaders::Counted(_) => 0,
+            _ => 0,
         }
     }
 
@@ -83,6 +98,10 @@ impl DomainReaders {
             DomainReaders::Threads => {}
             DomainReaders::Records(records) => records.forked(local, own, keep),
             DomainReaders::Counted(counted) => counted.forked(local, own.map(Slot::cpu), keep),
+            DomainReaders::Foreign(foreign) => {
+                foreign.queues.forked(local, own.map(Slot::cpu), keep);
+                foreign.words.forked(own.map(Slot::cpu));
+            }
         }
     }
 }
@@ -98,7 +117,9 @@ pub struct View<'a>(pub ReaderSet<'a>, pub &'a UnderLock);
 impl Host for View<'_> {
     fn cpus(&self) -> u32 {
         match self.0 {
-            ReaderSet(DomainReaders::Threads, threads) => threads.slots.cpus(),
+            ReaderSet(DomainReaders::Threads | DomainReaders::Foreign(_), threads) => {
+                threads.slots.cpus()
+            }
             ReaderSet(DomainReaders::Records(records), _) => records.cpus(),
             ReaderSet(DomainReaders::Counted(_), _) => COUNTS,
         }
@@ -107,6 +128,9 @@ impl Host for View<'_> {
     fn observe(&self, cpu: CpuId) -> Seen {
         if let Some(words) = self.0.words(cpu) {
             return words.reader.scan();
+        }
+        if let Some(foreign) = self.0.0.foreign() {
+            return foreign.words.observe(cpu);
         }
         let outside = match self.0 {
             ReaderSet(DomainReaders::Counted(counted), _) => counted.look(cpu as usize),
@@ -117,7 +141,9 @@ impl Host for View<'_> {
 
     fn present(&self, leaf: LeafId) -> u64 {
         match self.0 {
-            ReaderSet(DomainReaders::Threads, threads) => threads.slots.present(leaf),
+            ReaderSet(DomainReaders::Threads | DomainReaders::Foreign(_), threads) => {
+                threads.slots.present(leaf)
+            }
             ReaderSet(DomainReaders::Records(records), _) => records.present(leaf),
             ReaderSet(DomainReaders::Counted(_), _) => BOTH,
         }
@@ -127,6 +153,8 @@ impl Host for View<'_> {
     fn occupied(&self, group: usize) -> u64 {
         match self.0 {
             ReaderSet(DomainReaders::Threads, threads) => threads.slots.occupied(group, self.1),
+            // Not the map: that is under the lock of the process's domain.
+            ReaderSet(DomainReaders::Foreign(_), threads) => threads.slots.claimed_leaves(group),
             ReaderSet(DomainReaders::Records(records), _) => records.occupied(group),
             ReaderSet(DomainReaders::Counted(counted), threads) => {
                 u64::from(group == 0 && !counted.is_alone(threads))
@@ -158,7 +186,7 @@ impl<'a> ReaderSet<'a> {
         match self.0 {
             DomainReaders::Threads => Some(&self.1.slots.unregistered),
             DomainReaders::Records(records) => Some(&records.unregistered),
-            DomainReaders::Counted(_) => None,
+            DomainReaders::Counted(_) | DomainReaders::Foreign(_) => None,
         }
     }
 
@@ -188,7 +216,7 @@ impl<'a> ReaderSet<'a> {
             _ if cpu < UNREGISTERED => None,
             DomainReaders::Threads => self.1.slots.slot(cpu).map(|slot| &slot.words),
             DomainReaders::Records(records) => records.of_cpu(cpu).map(|record| &record.words),
-            DomainReaders::Counted(_) => None,
+            DomainReaders::Counted(_) | DomainReaders::Foreign(_) => None,
         }
     }
 
@@ -225,6 +253,7 @@ impl<'a> ReaderSet<'a> {
                 });
                 return named.collect();
             }
+            DomainReaders::Foreign(_) => return vec![Holdout::new(thread(cpu), 1)],
             DomainReaders::Threads => (Some(cpu), self.words(cpu)),
             DomainReaders::Records(records) => {
                 (records.of_cpu(cpu).map(|it| it.slot()), self.words(cpu))

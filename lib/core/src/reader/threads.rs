@@ -233,6 +233,15 @@ impl Slots {
         self.map.occupied(group, lock)
     }
 
+    /// The leaves of a group that have readers, without the map. O(leaves of the group).
+    pub fn claimed_leaves(&self, group: usize) -> u64 {
+        let leaves = (self.cpus() as usize / LEAF_SLOTS).saturating_sub(group * 64);
+        (0..leaves.min(64)).fold(0, |all, leaf| match self.present(group * 64 + leaf) {
+            0 => all,
+            _ => all | 1 << leaf,
+        })
+    }
+
     /// The engine has found a leaf empty.
     pub fn vacated(&self, index: usize, lock: &UnderLock) {
         if let Some(leaf) = self.leaf(index) {

@@ -168,8 +168,8 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         }
     }
 
-    /// For models: a domain at this place.
-    #[cfg(quiescent_model)]
+    /// A domain at this place, for models and for readers of another kind.
+    #[cfg(any(quiescent_model, feature = "foreign"))]
     pub(crate) fn of(place: *const ()) -> RcuDomain<Tag, K> {
         RcuDomain {
             place: AtomicPtr::new(place.cast_mut()),

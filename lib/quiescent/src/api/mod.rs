@@ -4,6 +4,8 @@
 pub(crate) mod cell;
 pub(crate) mod cookie;
 pub(crate) mod domain;
+#[cfg(feature = "foreign")]
+pub mod foreign;
 pub(crate) mod future;
 #[cfg(not(quiescent_model))]
 pub(crate) mod guarantees;

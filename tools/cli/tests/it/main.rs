@@ -21,6 +21,7 @@ mod raw;
 mod reclaim;
 mod record;
 mod reproduce;
+mod run;
 mod scale;
 mod sim;
 mod tidy;

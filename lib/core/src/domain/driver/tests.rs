@@ -2,6 +2,8 @@
 //! counts, as those of an `Srcu`; the tests are the readers.
 
 mod alone;
+#[cfg(feature = "foreign")]
+mod foreign;
 mod role;
 
 use super::*;

@@ -175,8 +175,13 @@ const FAULTS: [i32; 7] = [
     libc::SIGABRT,
 ];
 
-/// The stack size of the library's threads: that of the standard library's threads.
-const STACK: usize = 2 << 20;
+/// The stack size of the library's threads: that of the standard library's threads, or of the C library's,
+/// whose programs queue callbacks without knowing where they run.
+const STACK: usize = if cfg!(feature = "foreign") {
+    8 << 20
+} else {
+    2 << 20
+};
 
 /// What a new thread gets.
 type Start<F> = (&'static CStr, &'static Ended, F);

@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod kernel;
 pub mod record;
+pub mod run;
 pub mod top;
 pub mod torture;
 
@@ -32,6 +33,9 @@ pub enum Linux {
     /// Try to break the library: threads that use it in every way at once, in scenarios, under oracles that
     /// detect its errors
     Torture(torture::Torture),
+    /// Run a program that is linked to liburcu on this library, as it is: QUIESCENT_LAZY, _BUDGET, _STALL and
+    /// _STATS have an effect on it
+    Run(run::Run),
     /// Parts that the other commands run
     #[command(subcommand, hide = true)]
     Internal(Internal),

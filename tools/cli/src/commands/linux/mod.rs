@@ -4,6 +4,7 @@ mod doctor;
 mod kernel;
 mod record;
 mod reproduce;
+mod run_program;
 mod top;
 pub mod torture;
 
@@ -21,6 +22,7 @@ pub fn run(command: Linux) -> Result<u8, Error> {
         Linux::Kernel(Kernel::Bench(options)) => kernel::run(options),
         Linux::Doctor(options) => doctor::run(&options),
         Linux::Record(options) => record::run(&options),
+        Linux::Run(options) => run_program::run(&options),
         Linux::Top(options) => top::run(&options),
         Linux::Torture(options) => torture::run(&options),
         Linux::Internal(internal) => run_internal(internal),
