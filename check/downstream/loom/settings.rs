@@ -1,5 +1,6 @@
-//! What a user may have written: settings that threads read while one thread replaces them. In a model a value
-//! holds one of loom's cells, and its destructor writes to that: so loom reports a reader that does not come before.
+//! What a user may have written: settings that threads read while one thread replaces them. In a model a
+//! value holds one of loom's cells, and its destructor writes to that: so loom reports a reader that does not
+//! come before.
 
 use loom::cell::UnsafeCell;
 use quiescent::{Guard, Handle, RcuCell, Reads};

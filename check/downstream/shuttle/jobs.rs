@@ -1,5 +1,5 @@
-//! What a user may have written: a table of jobs that threads read while others replace it. In a model each table
-//! notes its end, so that a reader of a freed one is noticed.
+//! What a user may have written: a table of jobs that threads read while others replace it. In a model each
+//! table notes its end, so that a reader of a freed one is noticed.
 
 use quiescent::{RcuCell, read, synchronize};
 use shuttle::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,10 @@ pub struct Board(RcuCell<Jobs>, shuttle::sync::Mutex<()>);
 
 impl Board {
     pub fn new(names: Vec<u32>) -> Board {
-        Board(RcuCell::new(Jobs::new(names)), shuttle::sync::Mutex::new(()))
+        Board(
+            RcuCell::new(Jobs::new(names)),
+            shuttle::sync::Mutex::new(()),
+        )
     }
 
     /// The number of jobs.

@@ -140,10 +140,11 @@ pub fn begin() {
     crate::ends::carry_out(false);
 }
 
-/// A word of this execution, which is the same for all threads: what `make` returns the first time. `make` must
-/// not access an atomic, where another thread could run.
+/// A word of this execution, which is the same for all threads: what `make` returns the first time. `make`
+/// must not access an atomic, where another thread could run.
 ///
-/// Who calls this comes after all that came before the first call: loom orders threads by their use of a static.
+/// Who calls this comes after all that came before the first call: loom orders threads by their use of a
+/// static.
 pub fn of_execution(make: impl FnOnce() -> usize) -> usize {
     if EXECUTION.get() == 0 {
         EXECUTION.set(make());
@@ -191,8 +192,8 @@ pub fn now_ns() -> u64 {
     CLOCK.get()
 }
 
-/// Runs this when the next execution [begins](begin) on this OS thread: loom does not signal its end. It may free
-/// memory, and nothing else, as loom's types exist within their execution only.
+/// Runs this when the next execution [begins](begin) on this OS thread: loom does not signal its end. It may
+/// free memory, and nothing else, as loom's types exist within their execution only.
 pub fn at_end(end: impl FnOnce() + 'static) {
     crate::ends::add(end);
 }

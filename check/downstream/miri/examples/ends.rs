@@ -1,5 +1,5 @@
-//! A program that makes and drops domains, threads and maps, and ends as it is: sanitizers have nothing to report
-//! about it, neither races nor leaks.
+//! A program that makes and drops domains, threads and maps, and ends as it is: sanitizers have nothing to
+//! report about it, neither races nor leaks.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -50,7 +50,6 @@ fn main() {
     let shared = Arc::new(RcuCell::new(Vec::new()));
     for _ in 0..ROUNDS {
         let map = Arc::new(RcuHashMap::new());
-        // A channel, since the standard library's join is a race for ThreadSanitizer, which does not see inside.
         let (sender, receiver) = mpsc::channel();
         for number in 0..THREADS {
             let (shared, map, sender) = (shared.clone(), map.clone(), sender.clone());

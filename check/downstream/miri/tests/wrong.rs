@@ -12,6 +12,8 @@ fn a_reference_is_kept_past_its_guard() {
     let kept = table.find_unguarded(0);
     let updater = table.clone();
     // The updater waits for readers; this thread is none, whatever it holds.
-    thread::spawn(move || drop(updater.replace(&["two"]))).join().expect("no panic");
+    thread::spawn(move || drop(updater.replace(&["two"])))
+        .join()
+        .expect("no panic");
     assert_eq!(kept, "one");
 }

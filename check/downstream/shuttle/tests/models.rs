@@ -43,7 +43,11 @@ fn a_table_kept_past_its_guard_is_found() {
         barrier();
     };
     // By chance at each step no thread would be left out for as long as a grace period takes: priorities.
-    check_pct(move || meet(|board| _ = board.count_unguarded(), frees), 1000, 3);
+    check_pct(
+        move || meet(|board| _ = board.count_unguarded(), frees),
+        1000,
+        3,
+    );
 }
 
 #[test]

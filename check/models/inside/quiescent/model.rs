@@ -1,8 +1,8 @@
 //! The singletons of one execution of a model.
 //!
-//! A scenario of the library's own makes them, and its threads enter; some take the roles of the workers. In the
-//! model of a program, whose threads use the library without a word, the first one that does makes them for all
-//! ([`alone`](Process::alone)): there is no worker then, and a barrier does what is queued.
+//! A scenario of the library's own makes them, and its threads enter; some take the roles of the workers. In
+//! the model of a program, whose threads just use the library, the first one that does makes them for all
+//! ([`alone`](Process::alone)): there is no worker then, and who calls a barrier does its work.
 
 #[cfg(not(quiescent_explorer))]
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

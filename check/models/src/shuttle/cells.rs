@@ -20,8 +20,8 @@ pub(crate) fn reset() {
 #[derive(Clone, Debug)]
 struct Word(usize);
 
-/// A word of this execution, which is the same for all threads: what `make` returns the first time. `make` must
-/// not let another thread run.
+/// A word of this execution, which is the same for all threads: what `make` returns the first time. `make`
+/// must not let another thread run.
 ///
 /// # Panics
 /// Outside an execution.

@@ -19,8 +19,8 @@
 //!
 //! # Schedules
 //! [`run`] takes any [scheduler] of shuttle's; its seed names the schedules, and the same seed
-//! runs them again. Shuttle's own calls (`shuttle::check_random`) do, too; then a sleeper's time passes whenever
-//! shuttle lets it look.
+//! runs them again. Shuttle's own calls (`shuttle::check_random`) do, too; then a sleeper's time passes
+//! whenever shuttle lets it look.
 
 mod cells;
 mod run;

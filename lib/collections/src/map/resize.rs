@@ -94,7 +94,10 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         let (ok, err) = (Ordering::AcqRel, Ordering::Relaxed);
         // The pointer that was there came from the box: one from `table` may only be read through.
         let Ok(old) = (self.root).compare_exchange(old, new, ok, err) else {
-            debug_assert!(false, "only the thread that counted the last unit replaces a table");
+            debug_assert!(
+                false,
+                "only the thread that counted the last unit replaces a table"
+            );
             return;
         };
         // SAFETY: from a box, and unlinked by the one thread that counted the last unit.

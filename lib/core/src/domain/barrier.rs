@@ -89,11 +89,7 @@ impl State {
     }
 
     /// Where there is no worker: the calling thread, which may wait, does what the barrier needs.
-    pub fn help_barrier(
-        &'static self,
-        ticket: &mut Ticket,
-        until: Until,
-    ) -> Result<(), SyncError> {
+    pub fn help_barrier(&'static self, ticket: &mut Ticket, until: Until) -> Result<(), SyncError> {
         loop {
             match self.look(ticket, Who::Passing) {
                 Look::Over => return Ok(()),

@@ -28,8 +28,8 @@ impl Point {
     };
 }
 
-/// Where no thread can be the [worker](crate::domain::host::Host::can_hire), a barrier does its work; one poll of its future, for so long. (Miri's
-/// clock counts 5 µs for each piece of code without a branch: it is as good as stopped.)
+/// Where there is [no worker](crate::domain::host::Host::can_hire), a barrier does its work; one poll of its
+/// future, for so long. (Miri's clock counts 5 µs for each piece of code without a branch.)
 const POLLED: Duration = Duration::from_millis(if cfg!(miri) { 10_000 } else { 1 });
 
 /// What a task waits for in a domain. Its clone is another task's.

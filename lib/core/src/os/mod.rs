@@ -20,7 +20,10 @@
 pub mod needs;
 pub mod pressure;
 
-#[cfg(all(target_os = "linux", not(any(quiescent_portable, miri, quiescent_model))))]
+#[cfg(all(
+    target_os = "linux",
+    not(any(quiescent_portable, miri, quiescent_model))
+))]
 mod linux;
 #[cfg(all(
     any(test, quiescent_portable, miri, not(target_os = "linux")),
@@ -28,14 +31,20 @@ mod linux;
 ))]
 pub mod portable;
 
-#[cfg(all(target_os = "freebsd", not(any(quiescent_portable, miri, quiescent_model))))]
+#[cfg(all(
+    target_os = "freebsd",
+    not(any(quiescent_portable, miri, quiescent_model))
+))]
 #[path = "freebsd.rs"]
 mod system;
 #[cfg(all(windows, not(any(quiescent_portable, miri, quiescent_model))))]
 #[path = "windows.rs"]
 mod system;
 
-#[cfg(all(target_os = "linux", not(any(quiescent_portable, miri, quiescent_model))))]
+#[cfg(all(
+    target_os = "linux",
+    not(any(quiescent_portable, miri, quiescent_model))
+))]
 pub use linux::*;
 #[cfg(all(
     any(

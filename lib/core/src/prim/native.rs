@@ -2,13 +2,19 @@
 //! word, clocks and memory.
 
 pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-#[cfg(all(not(quiescent_tsan), any(quiescent_portable, miri, not(target_os = "linux"))))]
+#[cfg(all(
+    not(quiescent_tsan),
+    any(quiescent_portable, miri, not(target_os = "linux"))
+))]
 pub use std::sync::{Mutex, MutexGuard};
 
 use std::cell::UnsafeCell;
 use std::sync::PoisonError;
 
-#[cfg(all(target_os = "linux", not(any(quiescent_tsan, quiescent_portable, miri))))]
+#[cfg(all(
+    target_os = "linux",
+    not(any(quiescent_tsan, quiescent_portable, miri))
+))]
 pub use super::lock::{Mutex, MutexGuard};
 #[cfg(quiescent_tsan)]
 pub use super::tsan::{Mutex, MutexGuard};

@@ -63,7 +63,9 @@ pub fn thread_id() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     numbered(|| {
         let counted = || LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let known = cfg!(all(target_os = "linux", not(miri))).then(number_in_proc).flatten();
+        let known = cfg!(all(target_os = "linux", not(miri)))
+            .then(number_in_proc)
+            .flatten();
         known.unwrap_or_else(counted)
     })
 }
