@@ -42,6 +42,9 @@ pub struct Env {
 pub struct Registry {
     /// All of them, the newest first.
     pub domains: List<Domain>,
+    /// All of their states, for leak checkers only: they follow pointers from statics and through what the
+    /// allocator has made, and domains are in pages of the kernel.
+    pub states: List<State>,
     /// Number of domains created.
     #[cfg_attr(
         quiescent_model,
@@ -58,6 +61,7 @@ impl Registry {
         pub fn new() -> Registry {
             Registry {
                 domains: List::new(),
+                states: List::new(),
                 made: AtomicU64::new(0),
                 ids: Counter::new(1 << 32),
             }

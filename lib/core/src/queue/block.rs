@@ -135,7 +135,11 @@ impl Entry {
         // SAFETY: `plain` packed the layout of a box; no reader refers to the object any more.
         unsafe {
             let (size, align) = kind::layout(self.what);
-            dealloc(self.object, Layout::from_size_align_unchecked(size, align));
+            let layout = Layout::from_size_align_unchecked(size, align);
+            #[cfg(not(quiescent_model))]
+            dealloc(self.object, layout);
+            #[cfg(quiescent_model)]
+            crate::prim::keep_memory(self.object, layout);
         }
     }
 }

@@ -105,8 +105,15 @@ struct Dropped<T>(T);
 impl<T> Dropped<T> {
     const KIND: EntryKind = EntryKind {
         run: |object| {
+            let object = object.cast::<T>();
             // SAFETY: `dropped` made the entry for a box of T, which no reader refers to any more.
-            drop(unsafe { Box::from_raw(object.cast::<T>()) });
+            #[cfg(not(quiescent_model))]
+            drop(unsafe { Box::from_raw(object) });
+            #[cfg(quiescent_model)]
+            // SAFETY: as above.
+            unsafe {
+                crate::prim::drop_kept(object);
+            }
         },
         name: std::any::type_name::<T>,
         lazy: true,

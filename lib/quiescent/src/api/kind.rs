@@ -136,14 +136,15 @@ pub(super) fn open_slowly<K: Readers>(word: Option<&AtomicPtr<()>>) -> Section {
     K::open_slowly(domain_at::<K>(word))
 }
 
-/// A new domain. (In a model they have their places from the beginning.)
-macro_rules! found {
-    ($how:ident) => {{
-        #[cfg(quiescent_model)]
-        unreachable!("it has its place");
-        #[cfg(not(quiescent_model))]
-        Domain::$how(env())
-    }};
+/// A new domain; `counted`: its readers are.
+fn found(counted: bool) -> &'static Domain {
+    #[cfg(quiescent_model)]
+    return crate::global::found(counted);
+    #[cfg(not(quiescent_model))]
+    match counted {
+        true => Domain::found_counted(env()),
+        false => Domain::found(env()),
+    }
 }
 
 /// An open section, in a word of which its kind knows the meaning. It has one type for all kinds, and not one
@@ -231,7 +232,7 @@ impl<K: OfThreads> Readers for K {
     const UNIQUE: bool = K::UNIQUE;
 
     fn found(_: Inside) -> &'static Domain {
-        found!(found)
+        found(false)
     }
 
     #[inline(always)]
@@ -347,7 +348,7 @@ macro_rules! counted {
     ($kind:ty, $section:ident) => {
         impl Readers for $kind {
             fn found(_: Inside) -> &'static Domain {
-                found!(found_counted)
+                found(true)
             }
 
             #[inline(always)]
