@@ -79,7 +79,7 @@ pub unsafe extern "C" fn qsc_domain_free(domain: *const Domain) -> c_int {
 fn counts(domain: &'static Domain) -> Option<&'static Counted> {
     match &domain.readers {
         DomainReaders::Counted(counted) => Some(counted),
-        DomainReaders::Threads | DomainReaders::Records(_) => None,
+        _ => None,
     }
 }
 
