@@ -1,5 +1,5 @@
-//! What the header relies on, at the ends of threads: from Rust, so that planted bugs run it. (`conformance.c`
-//! has the rest.)
+//! What the header relies on, at the ends of threads: from Rust, so that planted bugs run it.
+//! (`conformance.c` has the rest.)
 #![cfg(unix)]
 
 use std::ffi::c_void;
