@@ -35,7 +35,7 @@ type OfAddress = unsafe extern "C-unwind" fn(*mut c_void);
 pub struct Head {
     /// In builds with debug assertions, while it is queued: a number made of its address.
     mark: usize,
-    /// The function; for `qsc_free_rcu`, the offset of the head in its object, which is below [`PAGE`].
+    /// The function; for `qsc_free_rcu`, the offset of the head in its object, which is below `PAGE`.
     function: usize,
 }
 

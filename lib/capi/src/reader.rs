@@ -5,9 +5,9 @@
 //!
 //! | value | when | lock | unlock |
 //! |---|---|---|---|
-//! | [`IDLE`] | the thread has not read yet | slow: at the nesting limit | never: not writable |
+//! | `IDLE` | the thread has not read yet | slow: at the nesting limit | never: not writable |
 //! | the word of its slot | from its first section to its end | inline | inline |
-//! | [`Slow::spare`] | a section without a word is open | slow: at the limit | slow: flagged |
+//! | `Slow::spare` | a section without a word is open | slow: at the limit | slow: flagged |
 //!
 //! Sections of the third kind are those of threads without a slot, and those that nest too deeply. They are
 //! counted here, and one of Rust's kind stands for all of them. Where the

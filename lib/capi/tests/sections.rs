@@ -42,10 +42,8 @@ fn again(round: usize) {
 fn sections_in_destructors_that_run_after_the_end_of_a_thread_s_slot() {
     let mut key = 0;
     // SAFETY: a destructor of the right type.
-    assert_eq!(
-        unsafe { libc::pthread_key_create(&mut key, Some(at_end)) },
-        0
-    );
+    let made = unsafe { libc::pthread_key_create(&mut key, Some(at_end)) };
+    assert_eq!(made, 0);
     KEY.store(key, Ordering::Relaxed);
     let thread = || {
         again(1);
