@@ -18,7 +18,7 @@ const PRESENT: u64 = 20;
 
 struct Subscriber {
     name: u64,
-    /// What it has been told; shared with the part of the program that subscribed.
+    /// What it has been notified; shared with the part of the program that subscribed.
     heard: Arc<AtomicU64>,
 }
 
@@ -43,23 +43,23 @@ fn unsubscribe(name: u64) -> bool {
 /// Tells all subscribers. Returns how many there were.
 fn announce() -> u64 {
     read(|guard| {
-        let told = SUBSCRIBED.iter(guard).map(|it| {
+        let notified = SUBSCRIBED.iter(guard).map(|it| {
             it.heard.fetch_add(1, Ordering::Relaxed);
         });
-        told.count() as u64
+        notified.count() as u64
     })
 }
 
 fn main() {
     let stop = AtomicBool::new(false);
     let heard = (0..PRESENT).map(subscribe).collect::<Vec<_>>();
-    let told: u64 = thread::scope(|scope| {
+    let notified: u64 = thread::scope(|scope| {
         let announcing = || {
-            let mut told = 0;
+            let mut notified = 0;
             while !stop.load(Ordering::Relaxed) {
-                told += announce();
+                notified += announce();
             }
-            told
+            notified
         };
         let announcers = [(); ANNOUNCERS].map(|()| scope.spawn(announcing));
         while heard.iter().any(|it| it.load(Ordering::Relaxed) == 0) {
@@ -77,7 +77,7 @@ fn main() {
     });
 
     let left = SUBSCRIBED.len();
-    println!("{told} times a subscriber was told; {left} are subscribed");
+    println!("{notified} times a subscriber was notified; {left} are subscribed");
     // Only readers could keep the subscribers that have gone: now there are none.
     quiescent::barrier();
     let kept = heard.iter().filter(|it| Arc::strong_count(it) > 1).count();
@@ -85,6 +85,6 @@ fn main() {
         "of {} that have gone, {kept} are kept",
         SUBSCRIBERS - PRESENT
     );
-    assert!(told >= PRESENT);
+    assert!(notified >= PRESENT);
     assert_eq!((left as u64, kept), (PRESENT, 0));
 }

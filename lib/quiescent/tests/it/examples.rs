@@ -79,10 +79,10 @@ fn signal_handler_reads_whole_configurations_only() {
 #[test]
 fn list_keeps_no_subscriber_that_has_gone() {
     let lines = numbers("list");
-    let ([told, subscribed], [gone, kept]) = (&lines[0][..], &lines[1][..]) else {
+    let ([notified, subscribed], [gone, kept]) = (&lines[0][..], &lines[1][..]) else {
         panic!("{lines:?}");
     };
-    assert!(told >= subscribed && *subscribed > 0 && *gone > 0);
+    assert!(notified >= subscribed && *subscribed > 0 && *gone > 0);
     assert_eq!(*kept, 0);
 }
 
