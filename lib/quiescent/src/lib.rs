@@ -263,7 +263,7 @@ pub use api::home::{
 };
 #[cfg(not(quiescent_model))]
 pub use api::home::{grace_period, try_grace_period};
-pub use api::kind::{Counted, Kind, Many, PerThread, Sendable, Single};
+pub use api::kind::{Counted, Kind, Many, MaySend, PerThread, Sendable, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
 pub use api::list::{ListIter, ListNode, RcuList};

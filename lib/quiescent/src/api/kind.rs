@@ -5,8 +5,8 @@ use std::fmt;
 use std::num::NonZero;
 use std::ptr::{self, NonNull};
 
-use super::handle::Global;
 use super::handle::sealed::{INSIDE, Inside};
+use super::handle::{Global, Handle};
 use crate::global::{env, local, section, with_local};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};
@@ -404,6 +404,21 @@ macro_rules! counted {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sendable<D>(pub D);
+
+/// A handle whose sections may end on any thread: [`Sendable`]. Its guards are `Send` and `Sync`.
+///
+/// # Safety
+/// Not for implementations outside of this crate: sections of other handles are in words of their thread.
+#[diagnostic::on_unimplemented(
+    message = "a guard of `{Self}` stays on its thread",
+    label = "its guard is not sent, and not held across an `await`",
+    note = "copy what you need and drop the guard before; or keep the value in an `Srcu`, whose \
+            `read_lock_send` gives a guard that may be sent and held across an `await`"
+)]
+pub unsafe trait MaySend: Handle {}
+
+// SAFETY: such sections are counted, wherever they end.
+unsafe impl<D> MaySend for Sendable<D> where Sendable<D>: Handle {}
 
 counted!(Counted, Here);
 counted!(Sendable<Counted>, Sent);
