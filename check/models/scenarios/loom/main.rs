@@ -33,5 +33,6 @@ mod slab {
     pub trait Unit {
         const SHIFT: u32;
         const BATCH: usize;
+        const READY: usize;
     }
 }
