@@ -51,7 +51,7 @@ impl ForeignWords for Words {
     fn observe(&self, slot: CpuId) -> Seen {
         let word = self.words[slot as usize].load(Ordering::Acquire);
         Seen {
-            outside: word % GENERATION == 0,
+            outside: word.is_multiple_of(GENERATION),
             stamp: word / GENERATION,
         }
     }
