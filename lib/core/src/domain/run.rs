@@ -203,12 +203,8 @@ pub(crate) fn code(state: &'static State, entry: Entry) {
 /// Runs an intrusive callback that is done and taken out.
 pub(crate) fn head(state: &'static State, head: NonNull<Head>, run: RunHead) {
     state.contained(intrusive::head_name, || {
-        match state.readers().0.foreign() {
-            // SAFETY: promised by the thread that queued it.
-            Some(foreign) => unsafe { foreign.words.run(head, run) },
-            // SAFETY: as above.
-            None => unsafe { run(head) },
-        }
+        // SAFETY: promised by the thread that queued it.
+        unsafe { run(head) };
     });
 }
 
@@ -417,9 +413,7 @@ fn stop(_: &'static Queue) -> Found {
 pub fn deliver_own(state: &'static State, entry: Entry, bytes: u64, terms: Terms) {
     let fences = state.env().threads.mode.threads_fence();
     let own = (!fences).then(|| state.own_queue_or_new()).flatten();
-    if let Some(queue) = own
-        && stop(queue) != Found::Nothing
-    {
+    if let Some(queue) = own.filter(|queue| stop(queue) != Found::Nothing) {
         state.attach(queue, &mut queue.lock());
     }
     state.deliver_code(Parcel::Entry(OWN, entry, bytes), terms);
