@@ -25,6 +25,12 @@ const CELLS: usize = 2;
 /// Nanoseconds of a model that each reading of its clock takes.
 const TICK_NS: u64 = 100;
 
+/// Calls `make` on a stack of its own, because those of model threads are small. It must not wait.
+pub fn on_large_stack<R>(make: impl FnOnce() -> R) -> R {
+    let stack = corosensei::stack::DefaultStack::new(256 << 10);
+    corosensei::on_stack(stack.expect("memory for a stack"), make)
+}
+
 /// The message of a panic.
 fn message(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);

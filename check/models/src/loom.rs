@@ -31,7 +31,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use crate::{CELLS, TICK_NS};
-pub use crate::{LEAF_SLOTS, MAX_LEAVES};
+pub use crate::{LEAF_SLOTS, MAX_LEAVES, on_large_stack};
 pub use loom::cell::UnsafeCell;
 pub use loom::model::Builder;
 pub use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
@@ -55,7 +55,24 @@ std::thread_local! {
     static SLEEPERS: RefCell<Vec<(usize, thread::Thread)>> = const { RefCell::new(Vec::new()) };
 }
 
+/// A word that all model threads of an execution share.
+struct Word(Cell<usize>);
+
+// SAFETY: model threads are fibers on one OS thread.
+unsafe impl Sync for Word {}
+
+impl Word {
+    fn get(&self) -> usize {
+        self.0.get()
+    }
+
+    fn set(&self, value: usize) {
+        self.0.set(value);
+    }
+}
+
 loom::lazy_static! {
+    static ref EXECUTION: Word = Word(Cell::new(0));
     /// The words of light fences, one for each thread.
     static ref LIGHT: [AtomicU32; MAX_THREADS] = std::array::from_fn(|_| AtomicU32::new(0));
 }
@@ -108,14 +125,31 @@ pub fn heavy_fence() -> Result<(), i32> {
 /// # Errors
 /// `ENOSYS` where the library has to run its fenced mode.
 pub fn register_heavy_fence() -> Result<(), i32> {
-    SLEEPERS.with_borrow_mut(Vec::clear); // of an execution that failed
-    CLOCK.set(0);
     if !MEMBARRIER.get() {
         return Err(ENOSYS);
     }
     NUMBERED.set(0);
     let _ = LIGHT.len(); // made here: making them later would add an order
     Ok(())
+}
+
+/// Forgets what the last execution on this OS thread has left. No thread of this one has called the library.
+pub fn begin() {
+    SLEEPERS.with_borrow_mut(Vec::clear); // of an execution that failed
+    CLOCK.set(0);
+    crate::ends::carry_out(false);
+}
+
+/// A word of this execution, which is the same for all threads: what `make` returns the first time. `make`
+/// must not access an atomic, where another thread could run.
+///
+/// Who calls this comes after all that came before the first call: loom orders threads by their use of a
+/// static.
+pub fn of_execution(make: impl FnOnce() -> usize) -> usize {
+    if EXECUTION.get() == 0 {
+        EXECUTION.set(make());
+    }
+    EXECUTION.get()
 }
 
 /// Sleeps while `word` holds `expected`, until [`futex_wake`]; false, as there are no time-outs.
@@ -158,14 +192,11 @@ pub fn now_ns() -> u64 {
     CLOCK.get()
 }
 
-/// Calls `make` on a stack of its own, because those of loom's threads are small. It must not wait.
-pub fn on_large_stack<R>(make: impl FnOnce() -> R) -> R {
-    let stack = corosensei::stack::DefaultStack::new(256 << 10);
-    corosensei::on_stack(stack.expect("memory for a stack"), make)
+/// Runs this when the next execution [begins](begin) on this OS thread: loom does not signal its end. It may
+/// free memory, and nothing else, as loom's types exist within their execution only.
+pub fn at_end(end: impl FnOnce() + 'static) {
+    crate::ends::add(end);
 }
-
-/// Never runs: loom's types only exist within their execution, and loom does not signal its end.
-pub fn at_end(_end: impl FnOnce() + 'static) {}
 
 /// Reads a numbered cell of this model thread.
 ///

@@ -55,3 +55,8 @@ pub use book::options::{Broken, Delays, Options};
 pub use book::role::{Cast, ROLES, Role};
 pub use report::{KindRow, Report};
 pub use run::{Moment, run};
+
+/// The example of the repository's README, compiled as a test: a package has a README of its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub mod readme {}

@@ -2,7 +2,7 @@
 //! through the cache with an iterator that crosses an `await`, too, and removes what is old. The map is read
 //! under an [`Srcu`], whose sections may wait and go on on another thread; no task blocks another.
 //!
-//!     cargo run --release -p quiescent-collections --example cache_async
+//!     cargo run --release --example cache_async
 
 use std::hash::RandomState;
 use std::sync::Arc;

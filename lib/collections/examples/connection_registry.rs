@@ -2,7 +2,7 @@
 //! thread closes connections. From then on no use begins, those that have begun finish, and the last of them
 //! drops the connection.
 //!
-//!     cargo run --release -p quiescent-collections --example connection_registry
+//!     cargo run --release --example connection_registry
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

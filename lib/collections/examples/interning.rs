@@ -1,7 +1,7 @@
 //! Interning: threads turn texts into shared names, of which equal ones are stored once. Names that no thread
 //! uses any more are removed now and then, and the map gives their memory back.
 //!
-//!     cargo run --release -p quiescent-collections --example interning
+//!     cargo run --release --example interning
 
 use std::sync::Arc;
 use std::thread;

@@ -5,7 +5,7 @@
 //! one state of it. Here a change costs the same however large the table is, and two lookups may see two
 //! states.
 //!
-//!     cargo run --release -p quiescent-collections --example routes
+//!     cargo run --release --example routes
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};

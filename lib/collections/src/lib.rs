@@ -31,6 +31,8 @@
 //! * `rayon`: `par_iter` of a pinned map, `par_extend`, and `collect` of a parallel iterator.
 
 #![deny(missing_docs)]
+// Pages say which feature or system an item needs; not which primitives, which are for checkers.
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(quiescent_model))))]
 
 mod arc;
 mod bounds;
@@ -44,3 +46,8 @@ pub use bounds::{Hashes, Key, Stored};
 #[cfg(feature = "rayon")]
 pub use map::ParIter;
 pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};
+
+/// The example of the package's README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub mod readme {}

@@ -20,6 +20,8 @@
 //!
 //! [`quiescent`]: https://docs.rs/quiescent
 
+// Pages say which feature or system an item needs; not which primitives, which are for checkers.
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(quiescent_model))))]
 #![allow(
     missing_docs,
     reason = "an interface within the project: what a method's name and type do not say is written down"

@@ -351,7 +351,7 @@ impl Cpu {
                 true => list.done_end(), // the rest is left to the program, which drains
                 false => list.head(),
             };
-            self.hurried[lane as usize].wrapping_sub(gone).cast_signed() <= 0
+            self.hurried[lane as usize].wrapping_sub(gone) as i64 <= 0
         };
         self.is_hurried = self.is_hurried && !Lane::ALL.iter().all(is_through);
         if self.is_empty() && self.tight {

@@ -115,3 +115,8 @@ pub use host::{CpuId, FenceCause, Host, LANES, Lane, LeafId, Next, Now, Pos, See
 pub use leaves::{Leaves, OutOfMemory};
 pub use seq::Seq;
 pub use waiters::Waiters;
+
+/// The example of the package's README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub mod readme {}

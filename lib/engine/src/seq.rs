@@ -55,6 +55,7 @@ type Signed = i16;
 /// assert!(in_flight.end().done(cookie));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(transparent)]
 pub struct Seq(Word);
 
 impl Seq {

@@ -166,9 +166,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let collector = self.collector().cloned();
         drop(mem::replace(&mut self.section, Section::None));
-        if let Some(collector) = collector
-            && !collector.is_pinned()
-        {
+        if let Some(collector) = collector.filter(|it| !it.is_pinned()) {
             collector.run_ready();
         }
     }

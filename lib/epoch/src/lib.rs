@@ -58,3 +58,8 @@ pub use guard::{Guard, unprotected};
 pub use owned::Owned;
 pub use pointer::{Pointable, Pointer};
 pub use shared::Shared;
+
+/// The example of the package's README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub mod readme {}

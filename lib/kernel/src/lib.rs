@@ -110,3 +110,8 @@ pub use periods::tree::{Tree, TreeError};
 pub use polled::FullCookie;
 pub use seq::Seq;
 pub use urgency::Nudge;
+
+/// The example of the package's README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub mod readme {}

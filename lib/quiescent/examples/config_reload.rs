@@ -1,119 +1,114 @@
-//! A service that reloads its configuration on SIGHUP while its threads continue to answer.
+//! A service whose configuration is a file with a thousand settings. It is read again while threads answer; a
+//! file with a mistake is refused, and the service goes on with what it has.
 //!
-//! The signal handler reads the configuration, which is allowed at any instruction, and requests a reload. It
-//! does not reload, because that allocates, which a handler must not do. The main thread reloads.
+//! A request loads the configuration once, so that all it reads is of one version.
 //!
 //!     cargo run --example config_reload
 
-use std::ffi::c_int;
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use std::{env, fs, process, thread};
 
-use quiescent::{RcuCell, drain, read, statistics};
+use quiescent::{RcuCell, drain, read};
 
-/// Both fields change together. A reader that saw one of each would have seen a mixture.
+/// Settings in the file, `setting N = VALUE`. Here all of a file have the same value.
+const SETTINGS: u64 = 1000;
+/// What an operator writes into the file, one after the other.
+const VERSIONS: [&str; 4] = ["2", "3", "three", "4"];
+/// Threads that answer requests.
+const SERVERS: usize = 2;
+
 struct Config {
-    version: u64,
-    greeting: String,
+    settings: HashMap<String, u64>,
 }
 
 impl Config {
-    /// What another program would read from a file.
-    fn parse(version: u64) -> Config {
-        let greeting = format!("hello from version {version}");
-        Config { version, greeting }
+    /// Reads the file; or says which line has a mistake.
+    fn load(file: &Path) -> Result<Config, String> {
+        let text = fs::read_to_string(file).map_err(|why| format!("{}: {why}", file.display()))?;
+        let setting = |(at, line): (usize, &str)| {
+            let (name, value) = line.split_once(" = ").unwrap_or((line, ""));
+            match value.parse::<u64>() {
+                Ok(value) => Ok((name.to_string(), value)),
+                Err(why) => Err(format!("line {}, {line:?}: {why}", at + 1)),
+            }
+        };
+        let settings: Result<_, String> = text.lines().enumerate().map(setting).collect();
+        settings.map(|settings| Config { settings })
     }
 
-    fn is_consistent(&self) -> bool {
-        self.greeting.ends_with(&format!(" {}", self.version))
+    fn get(&self, number: u64) -> u64 {
+        self.settings[&format!("setting {number}")]
     }
 }
 
-static CONFIG: LazyLock<RcuCell<Config>> = LazyLock::new(|| RcuCell::new(Config::parse(1)));
-static STOP: AtomicBool = AtomicBool::new(false);
-static RELOAD: AtomicBool = AtomicBool::new(false);
-static SEEN_BY_HANDLER: AtomicU64 = AtomicU64::new(0);
-
-extern "C" fn on_hangup(_signal: c_int) {
-    // The cell was created before the handler was installed, so this `LazyLock` only loads it.
-    let version = read(|guard| CONFIG.load(guard).version);
-    SEEN_BY_HANDLER.store(version, Ordering::Relaxed);
-    RELOAD.store(true, Ordering::Release);
+/// Writes a file as an operator would.
+fn edit(file: &Path, value: &str) {
+    let lines = (0..SETTINGS).map(|number| format!("setting {number} = {value}\n"));
+    fs::write(file, lines.collect::<String>()).expect("a folder for temporary files");
 }
 
-#[cfg(unix)]
-fn install_handler() {
-    // SAFETY: an all-zero sigaction is one: no flags, an empty mask.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = on_hangup as *const () as libc::sighandler_t;
-    action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the action is complete; its handler reads a cell and stores to atomics, nothing else.
-    let installed = unsafe { libc::sigaction(libc::SIGHUP, &action, std::ptr::null_mut()) };
-    assert_eq!(installed, 0, "a handler for SIGHUP");
-}
-
-/// An operator would say `kill -HUP`.
-#[cfg(unix)]
-fn hang_up() {
-    // SAFETY: the handler is installed.
-    unsafe { libc::raise(libc::SIGHUP) };
-}
-
-/// No such signal: a call does the same.
-#[cfg(not(unix))]
-fn install_handler() {}
-
-#[cfg(not(unix))]
-fn hang_up() {
-    on_hangup(1);
-}
-
-/// Answers requests until `STOP` is set. Returns their number, and how many of them saw a mixture.
-fn serve() -> (u64, u64) {
+/// Answers requests until the end. Returns their number, and how many saw settings of two versions.
+fn serve(config: &RcuCell<Config>, stop: &AtomicBool) -> (u64, u64) {
     let (mut answered, mut mixtures) = (0, 0);
-    while !STOP.load(Ordering::Relaxed) {
-        read(|guard| {
-            let config = CONFIG.load(guard);
-            mixtures += u64::from(!config.is_consistent());
+    loop {
+        let at = answered % SETTINGS;
+        let (one, other) = read(|guard| {
+            let config = config.load(guard); // once: both settings are of this version
+            (config.get(at), config.get(SETTINGS - 1 - at))
         });
         answered += 1;
+        mixtures += u64::from(one != other);
+        if stop.load(Ordering::Relaxed) {
+            return (answered, mixtures);
+        }
     }
-    (answered, mixtures)
+}
+
+/// Reads the file again, and replaces the configuration if that has no mistake.
+fn reload(config: &RcuCell<Config>, file: &Path) -> Result<(), String> {
+    // What `store` returns is dropped here. That frees the old configuration once its last reader has ended.
+    config.store(Config::load(file)?);
+    Ok(())
+}
+
+fn file() -> PathBuf {
+    env::temp_dir().join(format!("quiescent-config-{}", process::id()))
 }
 
 fn main() {
-    LazyLock::force(&CONFIG);
-    install_handler();
-    let servers: Vec<_> = (0..2).map(|_| thread::spawn(serve)).collect();
+    let (file, stop) = (file(), AtomicBool::new(false));
+    edit(&file, "1");
+    let config = RcuCell::new(Config::load(&file).expect("it has no mistake"));
+    let (mut reloaded, mut refused) = (0, 0);
 
-    for version in 2..=4 {
-        thread::sleep(Duration::from_millis(50));
-        hang_up();
-        while !RELOAD.swap(false, Ordering::Acquire) {
-            thread::yield_now();
+    let served = thread::scope(|scope| {
+        let serve = || serve(&config, &stop);
+        let servers: Vec<_> = (0..SERVERS).map(|_| scope.spawn(serve)).collect();
+        for value in VERSIONS {
+            thread::sleep(Duration::from_millis(20));
+            edit(&file, value);
+            match reload(&config, &file) {
+                Ok(()) => reloaded += 1,
+                Err(mistake) => {
+                    refused += 1;
+                    println!("refused: {mistake}");
+                }
+            }
         }
-        // Dropping what comes back retires it: it is freed once the last reader has left it.
-        drop(CONFIG.store(Config::parse(version)));
-        let seen = SEEN_BY_HANDLER.load(Ordering::Relaxed);
-        println!("SIGHUP: the handler saw version {seen}, now it is {version}");
-    }
+        stop.store(true, Ordering::Relaxed);
+        let ended = servers.into_iter().map(|it| it.join().expect("a server"));
+        ended.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
+    });
+    let _ = fs::remove_file(file);
 
-    STOP.store(true, Ordering::Relaxed);
-    let (mut answered, mut mixtures) = (0, 0);
-    for server in servers {
-        let (more, bad) = server.join().expect("a server does not panic");
-        answered += more;
-        mixtures += bad;
-    }
-    // What is still queued when a process ends is not run. Here it is: three old configurations.
-    let drained = drain(Duration::from_secs(1));
-    let callbacks = statistics().callbacks;
-    println!("answered {answered} requests, {mixtures} of them with a mixture of two versions");
-    println!(
-        "dropped {callbacks} old configurations, {} left",
-        drained.left
-    );
-    assert_eq!((mixtures, callbacks, drained.left), (0, 3, 0));
+    let (answered, mixtures) = served;
+    println!("answered {answered} requests, {mixtures} of them with settings of two versions");
+    // What is still queued when a process ends is not freed, and it need not be. Here it is.
+    let left = drain(Duration::from_secs(1)).left;
+    println!("reloaded {reloaded} times, refused {refused} files; {left} old configurations left");
+    assert_eq!(read(|guard| config.load(guard).get(0)), 4);
+    assert_eq!((mixtures, reloaded, refused, left), (0, 3, 1, 0));
 }

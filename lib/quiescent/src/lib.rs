@@ -189,17 +189,17 @@
 //!
 //! # Features
 //! On by default, because programs that need them find out late. KB: what a small program gets larger by each
-//! (x86-64 Linux, stripped); `ci/size` measures all and none.
+//! (x86-64 Linux, stripped; `ci/size --weights` measures it).
 //!
 //! | feature | KB | without it |
 //! |---|---|---|
-//! | `telemetry` | 23 | no [`telemetry`], and `quiescent top` shows nothing of the process |
-//! | `fork` | 14 | the child of a fork may only execute another program |
+//! | `telemetry` | 20 | no [`telemetry`], and `quiescent top` shows nothing of the process |
+//! | `fork` | 15 | the child of a fork may only execute another program |
 //! | `helpers` | 11 | one worker; while a callback does not return, no other one runs |
-//! | `pressure` | 6 | only [`tuning::memory_is_low`] says that memory is low |
+//! | `pressure` | 7 | only [`tuning::memory_is_low`] says that memory is low |
 //!
 //! Without a feature its options have no effect, and [`stats::guarantees`] says so. These are off by default,
-//! and then cost nothing:
+//! and then cost nothing; `log` makes the small program 25 KB larger, `tracing` 52:
 //!
 //! | feature | what it does |
 //! |---|---|
@@ -216,6 +216,8 @@
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]
+// Pages say which feature or system an item needs; not which primitives, which are for checkers.
+#![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(quiescent_model))))]
 // Links to items that these primitives, or a missing feature, leave out are broken.
 #![cfg_attr(
     any(
@@ -261,7 +263,7 @@ pub use api::home::{
 };
 #[cfg(not(quiescent_model))]
 pub use api::home::{grace_period, try_grace_period};
-pub use api::kind::{Counted, Kind, Many, PerThread, Sendable, Single};
+pub use api::kind::{Counted, Kind, Many, MaySend, PerThread, Sendable, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
 pub use api::list::{ListIter, ListNode, RcuList};
@@ -282,6 +284,16 @@ pub use quiescent_core::domain::error::{InitError, SyncError};
 pub use quiescent_core::domain::settings::Runner;
 
 pub use quiescent_core::reader::mode::FenceMode;
+
+/// What `lib/capi` is made of: the process's domain and thread-locals, and sections without a guard. Not a
+/// part of the interface.
+#[cfg(not(quiescent_model))]
+#[doc(hidden)]
+pub mod raw {
+    pub use crate::global::{env, home, local, section, with_local};
+    #[cfg(feature = "telemetry")]
+    pub use crate::watch::telemetry::place_of;
+}
 
 /// Counters, what is queued, and the readers that block a grace period.
 pub mod stats {

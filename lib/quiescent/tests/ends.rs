@@ -18,7 +18,9 @@ use std::thread;
 use common::children::{fork_code, limit};
 use common::deferral::{Ledger, WAYS, library_sleeps, queue_somehow};
 use common::{PATIENCE, on_thread, once_more, until};
-use quiescent::{Options, Retired, barrier, defer_hurry, drain, read_lock, statistics};
+use quiescent::{
+    Domain, Options, Retired, Srcu, barrier, defer_hurry, drain, read_lock, statistics,
+};
 use quiescent_core::os::{HAS, needs};
 
 /// Tells a child which scenario it is.
@@ -30,13 +32,14 @@ const PLAIN: u64 = 700;
 /// More threads than the first leaf has slots: the others' are in memory that no allocator knows.
 const MANY: usize = 70;
 
-const SCENARIOS: [(&str, fn()); 8] = [
+const SCENARIOS: [(&str, fn()); 9] = [
     ("threads that ended with full queues", full_queues),
     ("more threads than a leaf has slots", many_threads),
     ("exit from another thread", exit_from_a_thread),
     ("exit from a callback", exit_from_a_callback),
     ("exit beside those who wait", exit_beside_waiters),
     ("exit when all is done", all_is_done),
+    ("domains that were dropped", dropped_domains),
     ("a fork with plain memory queued", fork_with_memory),
     ("a fork whose child inherits callbacks", fork_with_callbacks),
 ];
@@ -194,6 +197,16 @@ fn all_is_done() {
     barrier();
     assert_eq!(drain(PATIENCE).left, 0);
     ledger.assert_all_once();
+    exit();
+}
+
+/// Several at a time, so that none takes over another's memory. They are in pages that no allocator knows.
+fn dropped_domains() {
+    let domains: Vec<Domain> = (0..5).map(|_| Domain::new()).collect();
+    let srcus: Vec<Srcu> = (0..5).map(|_| Srcu::new()).collect();
+    domains.iter().for_each(Domain::synchronize);
+    srcus.iter().for_each(Srcu::synchronize);
+    drop((domains, srcus));
     exit();
 }
 

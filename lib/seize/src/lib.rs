@@ -47,3 +47,8 @@ pub mod reclaim;
 
 pub use collector::Collector;
 pub use guard::{Guard, LocalGuard, OwnedGuard};
+
+/// The example of the package's README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub mod readme {}

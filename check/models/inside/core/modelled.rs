@@ -1,15 +1,46 @@
 //! Parts that the models share: memory that lasts as long as an execution, clocks, a lock.
 
+use std::alloc::{Layout, dealloc};
+
 /// Largest number of threads of a scenario.
 const MOST_THREADS: usize = 5;
 
 /// Keeps the value until the end of the execution, which a model treats as forever.
 pub fn keep<T: ?Sized + 'static>(value: Box<T>) -> &'static mut T {
     let place = Box::into_raw(value);
+    // Its memory only: what a value contains may not be dropped in the next execution, where loom comes here.
+    #[cfg(quiescent_loom)]
+    let owned = place as *mut std::mem::ManuallyDrop<T>;
+    #[cfg(not(quiescent_loom))]
+    let owned = place;
     // SAFETY: from a box; at the end of the execution no thread is left that could use it.
-    super::at_end(move || drop(unsafe { Box::from_raw(place) }));
+    super::at_end(move || drop(unsafe { Box::from_raw(owned) }));
     // SAFETY: as above, and this is the only reference.
     unsafe { &mut *place }
+}
+
+/// Drops the content of a box. Its memory stays until the end of the execution: a reader that uses it all the
+/// same finds what the destructor has left, and not another object.
+///
+/// # Safety
+/// From a box, and the caller's.
+pub unsafe fn drop_kept<T>(object: *mut T) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        object.drop_in_place();
+        keep_memory(object.cast(), Layout::new::<T>());
+    }
+}
+
+/// Frees memory at the end of the execution.
+///
+/// # Safety
+/// From the allocator with this layout, unless that has no size.
+pub unsafe fn keep_memory(memory: *mut u8, layout: Layout) {
+    if layout.size() > 0 {
+        // SAFETY: the caller's promise; at the end of the execution no thread is left that could use it.
+        super::at_end(move || unsafe { dealloc(memory, layout) });
+    }
 }
 
 /// `count` permanent values. A model's atomics have more state than their bits.

@@ -13,14 +13,12 @@
 //! blocks of a queue are recorded: using one again panics.
 
 use quiescent_core::domain::settings::Runner;
-use quiescent_engine::{Config, Pace};
+use quiescent_engine::Config;
 
-use crate::global::{Process, stalls};
+use crate::global::{self, Process};
 
 use quiescent_core::domain::host::Host;
-use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::run::turn_of_overflow;
-use quiescent_core::domain::settings::Settings;
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::{self, witness};
@@ -121,19 +119,9 @@ impl Model {
     }
 
     fn configured(spins_before: u16, spins_after: u16, adapt: impl FnOnce(&mut Config)) -> Model {
-        witness::forget();
-        stalls::forget();
-        let mut config = Config::threads();
-        config.leaf = prim::LEAF_SLOTS as u32;
-        config.pace = Pace {
-            spin: 1,
-            spins_before_flag: spins_before,
-            spins_after_flag: spins_after,
-            expedited_factor: 1,
-            stall_ns: u64::MAX,
-        };
-        config.takeover_after_ns = u64::MAX; // where no scenario is about that: time-outs are choices
-        config.defer.growth = 1; // what is queued decides where a batch ends, not the clock
+        let mut config = global::config();
+        config.pace.spins_before_flag = spins_before;
+        config.pace.spins_after_flag = spins_after;
         adapt(&mut config);
         let process = Process::make(config);
         process.env.threads.mode.resolve();
@@ -279,18 +267,9 @@ impl Model {
     pub fn srcu(self) -> &'static crate::Srcu {
         let mut config = *self.0.env.state.lock().engine.config();
         config.readers = quiescent_engine::Readers::Indexed;
-        let domain = self.domain(0, DomainReaders::Counted(Counted::new()), config);
+        let readers = DomainReaders::Counted(Counted::new());
+        let domain = self.0.domain(0, readers, config);
         Box::leak(Box::new(crate::Srcu::of(std::ptr::from_ref(domain).cast())))
-    }
-
-    fn domain(self, number: u32, readers: DomainReaders, config: Config) -> &'static Domain {
-        let settings = Settings::new(&config, 0);
-        // SAFETY: it lives as long as the execution.
-        let domain = unsafe { Domain::new(number, readers, settings, &self.0.env) };
-        let domain: &'static Domain = prim::keep(Box::new(domain));
-        domain.set_state(config);
-        self.0.env.registry.domains.add(domain);
-        domain
     }
 
     /// Issues a heavy fence of this thread, or uses one that another thread issues.
@@ -321,7 +300,8 @@ impl Model {
     /// Leaked.
     pub fn own_domain(self, number: u32) -> &'static crate::Domain {
         let config = *self.0.env.state.lock().engine.config();
-        let domain = self.domain(number, DomainReaders::Records(ReaderRecords::new()), config);
+        let readers = DomainReaders::Records(ReaderRecords::new());
+        let domain = self.0.domain(number, readers, config);
         Box::leak(Box::new(crate::Domain::of(
             std::ptr::from_ref(domain).cast(),
         )))

@@ -1,15 +1,29 @@
-//! The singletons of one execution of a model: threads of a scenario take the roles of the workers.
+//! The singletons of one execution of a model.
+//!
+//! A scenario of the library's own makes them, and its threads enter; some take the roles of the workers. In
+//! the model of a program, whose threads just use the library, the first one that does makes them for all
+//! ([`alone`](Process::alone)): there is no worker then, and who calls a barrier does its work.
 
-use quiescent_engine::Config;
+#[cfg(not(quiescent_explorer))]
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use quiescent_engine::{Config, Pace};
 
 use crate::watch::report::{self, Report};
 use quiescent_core::domain::env::{Env, Zeros};
 use quiescent_core::domain::host::{Host, StallReporter};
+use quiescent_core::domain::life::Domain;
+use quiescent_core::domain::settings::Settings;
 use quiescent_core::domain::state::State;
-use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
+use quiescent_core::prim::{
+    self, AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set, witness,
+};
 use quiescent_core::queue::meter::uncounted;
+use quiescent_core::reader::counted::Counted;
 use quiescent_core::reader::local::{Here, Local};
+use quiescent_core::reader::records::ReaderRecords;
 use quiescent_core::reader::registration::Keeper;
+use quiescent_core::reader::set::DomainReaders;
 
 /// A model thread's cell with the address of the process it works in.
 const CELL_PROCESS: usize = 0;
@@ -23,14 +37,37 @@ pub(crate) struct Process {
     zeros: Zeros,
     /// Calls of the overflow worker.
     calls: AtomicU32,
+    /// No thread of the model takes the role of the worker.
+    #[cfg(not(quiescent_explorer))]
+    alone: AtomicBool,
+}
+
+/// The policy of a model's domains, with the fewest spins.
+pub(crate) fn config() -> Config {
+    let mut config = Config::threads();
+    config.leaf = prim::LEAF_SLOTS as u32;
+    config.pace = Pace {
+        spin: 1,
+        spins_before_flag: 0,
+        spins_after_flag: 0,
+        expedited_factor: 1,
+        stall_ns: u64::MAX,
+    };
+    config.takeover_after_ns = u64::MAX; // where no scenario is about that: time-outs are choices
+    config.defer.growth = 1; // what is queued decides where a batch ends, not the clock
+    config
 }
 
 impl Process {
     /// Makes them for this execution.
     pub(crate) fn make(config: Config) -> &'static Process {
-        #[cfg(quiescent_loom)]
-        return quiescent_core::prim::on_large_stack(|| Process::make_here(config));
-        #[cfg(not(quiescent_loom))]
+        #[cfg(not(quiescent_explorer))]
+        prim::begin();
+        witness::forget();
+        stalls::forget();
+        #[cfg(not(quiescent_explorer))]
+        return prim::on_large_stack(|| Process::make_here(config));
+        #[cfg(quiescent_explorer)]
         Process::make_here(config)
     }
 
@@ -50,6 +87,8 @@ impl Process {
                 &(*process).zeros,
             ));
             (&raw mut (*process).calls).write(AtomicU32::new(0));
+            #[cfg(not(quiescent_explorer))]
+            (&raw mut (*process).alone).write(AtomicBool::new(false));
             keep(Box::from_raw(process))
         }
     }
@@ -61,6 +100,40 @@ impl Process {
         let local: &'static Local = keep(Box::new(local));
         tls_set(CELL_LOCAL, std::ptr::from_ref(local).expose_provenance());
         tls_set(CELL_PROCESS, std::ptr::from_ref(self).expose_provenance());
+    }
+
+    /// The calling model thread, which has not entered, works in the process that all such threads share.
+    #[cold]
+    fn enter_unasked() {
+        #[cfg(quiescent_explorer)]
+        panic!("a model thread starts with Model::enter");
+        #[cfg(not(quiescent_explorer))]
+        {
+            let process = prim::of_execution(|| {
+                let process = Process::make(config());
+                process.alone.store(true, Relaxed);
+                std::ptr::from_ref(process).expose_provenance()
+            });
+            // SAFETY: made in this execution, and kept until its end.
+            let process: &Process = unsafe { &*std::ptr::with_exposed_provenance(process) };
+            process.enter();
+        }
+    }
+
+    /// A domain of the program, with these readers and this policy.
+    pub(crate) fn domain(
+        &'static self,
+        number: u32,
+        readers: DomainReaders,
+        config: Config,
+    ) -> &'static Domain {
+        let settings = Settings::new(&config, 0);
+        // SAFETY: it lives as long as the execution.
+        let domain = unsafe { Domain::new(number, readers, settings, &self.env) };
+        let domain: &'static Domain = keep(Box::new(domain));
+        domain.set_state(config);
+        self.env.registry.domains.add(domain);
+        domain
     }
 
     /// Sleeps until the overflow worker was called more than `calls` times; returns the number of calls.
@@ -77,10 +150,30 @@ impl Process {
 
 /// The process that the calling model thread works in.
 pub(crate) fn process() -> &'static Process {
-    let address = tls_get(CELL_PROCESS);
-    assert!(address != 0, "a model thread starts with Model::enter");
     // SAFETY: only `enter` writes the cell, from a 'static reference.
-    unsafe { &*std::ptr::with_exposed_provenance(address) }
+    unsafe { &*std::ptr::with_exposed_provenance(cell(CELL_PROCESS)) }
+}
+
+/// A cell of the calling model thread, which has entered then.
+fn cell(index: usize) -> usize {
+    if tls_get(index) == 0 {
+        Process::enter_unasked();
+    }
+    tls_get(index)
+}
+
+/// A domain of the program that is used for the first time.
+pub(crate) fn found(counted: bool) -> &'static Domain {
+    let process = process();
+    let number = 1 + (process.env.registry.made).fetch_add(1, Ordering::Relaxed) as u32;
+    let mut config = config();
+    let readers = if counted {
+        config.readers = quiescent_engine::Readers::Indexed;
+        DomainReaders::Counted(Counted::new())
+    } else {
+        DomainReaders::Records(ReaderRecords::new())
+    };
+    process.domain(number, readers, config)
 }
 
 /// The environment that all domains share.
@@ -94,10 +187,8 @@ pub(crate) fn home() -> &'static State {
 }
 
 fn own() -> &'static Local {
-    let address = tls_get(CELL_LOCAL);
-    assert!(address != 0, "a model thread starts with Model::enter");
     // SAFETY: only `enter` writes the cell, from a 'static reference.
-    unsafe { &*std::ptr::with_exposed_provenance(address) }
+    unsafe { &*std::ptr::with_exposed_provenance(cell(CELL_LOCAL)) }
 }
 
 /// The calling thread's local state.
@@ -119,6 +210,16 @@ unsafe impl Keeper for Process {
 }
 
 impl Host for Process {
+    #[cfg(not(quiescent_explorer))]
+    fn start_worker(&self) -> bool {
+        !self.alone.load(Relaxed)
+    }
+
+    #[cfg(not(quiescent_explorer))]
+    fn can_hire(&self) -> bool {
+        self.start_worker()
+    }
+
     fn call_overflow(&self, _state: &'static State) {
         self.calls.fetch_add(1, Ordering::Release);
         futex_wake(&self.calls);

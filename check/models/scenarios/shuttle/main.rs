@@ -57,3 +57,33 @@ fn what_has_waited_frees_nothing_under_a_reader() {
 fn what_does_not_wait_is_found() {
     all(|| replace(|| ()));
 }
+
+/// Threads that have not entered a model: the domain comes by itself, and there is no worker. Each queues a
+/// closure, calls a barrier, and finds that it has run, whatever the others queue meanwhile.
+fn barriers_of_several(waits: fn()) {
+    let threads = [(); 3].map(|()| {
+        spawn(move || {
+            for _ in 0..2 {
+                let ran = Arc::new(AtomicBool::new(false));
+                let its = ran.clone();
+                rcu::defer(move || its.store(true, RealRelaxed));
+                waits();
+                assert!(ran.load(RealRelaxed), "the barrier was over before");
+            }
+        })
+    });
+    for thread in threads {
+        thread.join().expect("a panic ends the execution");
+    }
+}
+
+#[test]
+fn without_a_worker_the_callers_of_barriers_do_its_work() {
+    all(|| barriers_of_several(rcu::barrier));
+}
+
+#[test]
+#[should_panic(expected = "the barrier was over before")]
+fn a_grace_period_is_no_barrier() {
+    all(|| barriers_of_several(rcu::synchronize));
+}

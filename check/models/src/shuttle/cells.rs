@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use shuttle::current::TaskId;
+
 use crate::CELLS;
 
 thread_local! {
@@ -12,6 +14,27 @@ thread_local! {
 /// Begins a new execution.
 pub(crate) fn reset() {
     THREADS.with_borrow_mut(Vec::clear);
+}
+
+/// A word of an execution, at its first thread.
+#[derive(Clone, Debug)]
+struct Word(usize);
+
+/// A word of this execution, which is the same for all threads: what `make` returns the first time. `make`
+/// must not let another thread run.
+///
+/// # Panics
+/// Outside an execution.
+pub fn of_execution(make: impl FnOnce() -> usize) -> usize {
+    let first = TaskId::from(0);
+    match shuttle::current::get_label_for_task(first) {
+        Some(Word(word)) => word,
+        None => {
+            let word = make();
+            shuttle::current::set_label_for_task(first, Word(word));
+            word
+        }
+    }
 }
 
 /// The number of the calling model thread in order of creation.

@@ -19,15 +19,16 @@
 //!
 //! # Schedules
 //! [`run`] takes any [scheduler] of shuttle's; its seed names the schedules, and the same seed
-//! runs them again.
+//! runs them again. Shuttle's own calls (`shuttle::check_random`) do, too; then a sleeper's time passes
+//! whenever shuttle lets it look.
 
 mod cells;
 mod run;
 mod sleep;
 
-pub use crate::{LEAF_SLOTS, MAX_LEAVES};
-pub use cells::{thread_index, tls_get, tls_set};
-pub use run::run;
+pub use crate::{LEAF_SLOTS, MAX_LEAVES, on_large_stack};
+pub use cells::{of_execution, thread_index, tls_get, tls_set};
+pub use run::{begin, run};
 pub use shuttle::scheduler;
 pub use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 pub use shuttle::sync::{Mutex, MutexGuard};

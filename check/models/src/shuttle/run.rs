@@ -33,7 +33,19 @@ fn config() -> Config {
 pub fn run(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'static) -> usize {
     // What a failed execution has left: its threads are suspended, with references to the memory.
     ends::carry_out(true);
-    Runner::new(Awake(scheduler), config()).run(model)
+    sleep::passes_over_sleepers(true);
+    let executions = Runner::new(Awake(scheduler), config()).run(model);
+    sleep::passes_over_sleepers(false);
+    executions
+}
+
+/// Forgets what the last execution on this OS thread has left. No thread of this one has called the library.
+pub fn begin() {
+    if !sleep::are_passed_over() {
+        ends::carry_out(false);
+        cells::reset();
+        sleep::reset();
+    }
 }
 
 /// A scheduler that passes over sleepers.

@@ -8,7 +8,7 @@
 //! * Between the load of a futex's word and the entry in the list no other thread runs, as in the kernel.
 //! * The thread that takes a sleeper off the list wakes it; no other thread does.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use shuttle::current::TaskId;
@@ -51,12 +51,22 @@ struct Sleep {
 }
 
 thread_local! {
+    /// Does the scheduler pass over sleepers?
+    static PASSED_OVER: Cell<bool> = const { Cell::new(false) };
     static SLEEP: RefCell<Sleep> = RefCell::new(Sleep::default());
 }
 
 /// Begins a new execution.
 pub(crate) fn reset() {
     SLEEP.replace(Sleep::default());
+}
+
+pub(crate) fn passes_over_sleepers(passes: bool) {
+    PASSED_OVER.set(passes);
+}
+
+pub(crate) fn are_passed_over() -> bool {
+    PASSED_OVER.get()
 }
 
 /// Does this thread sleep, so that it has to be passed over?
@@ -107,6 +117,9 @@ fn sleep(address: Option<usize>, until: u64) {
             shuttle::thread::park();
         } else {
             yield_now();
+            if !are_passed_over() && now_ns() >= until {
+                goes_on(task, true);
+            }
         }
     }
 }

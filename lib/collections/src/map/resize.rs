@@ -90,10 +90,16 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         if !table.count_moved(1 << table.units(next)) {
             return;
         }
-        let old = std::ptr::from_ref(table).cast_mut();
+        let (old, new) = (std::ptr::from_ref(table).cast_mut(), table.next_raw());
         let (ok, err) = (Ordering::AcqRel, Ordering::Relaxed);
-        let swapped = (self.root).compare_exchange(old, table.next_raw(), ok, err);
-        debug_assert!(swapped.is_ok());
+        // The pointer that was there came from the box: one from `table` may only be read through.
+        let Ok(old) = (self.root).compare_exchange(old, new, ok, err) else {
+            debug_assert!(
+                false,
+                "only the thread that counted the last unit replaces a table"
+            );
+            return;
+        };
         // SAFETY: from a box, and unlinked by the one thread that counted the last unit.
         let old = unsafe { Shared::from_raw(old) };
         self.retire(Garbage::Table(old), 0, true);

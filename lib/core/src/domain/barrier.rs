@@ -55,6 +55,7 @@ use crate::domain::error::SyncError;
 use crate::domain::gate::{Look, Ticket, Who};
 use crate::domain::host::Host;
 use crate::domain::state::{Core, State, TASKS_WAIT};
+use crate::domain::sweep::Until;
 use crate::prim::counters::count;
 use crate::prim::{self, AtomicU32, MutexGuard, Ordering, full_fence};
 
@@ -68,6 +69,9 @@ impl State {
             return Err(SyncError::InsideCallback);
         }
         let (mut ticket, mut who) = (self.ticket(), Who::Thread);
+        if !self.env().host.can_hire() {
+            return self.help_barrier(&mut ticket, Until::NEVER);
+        }
         loop {
             match self.look(&mut ticket, who) {
                 Look::Over => return Ok(()),
@@ -80,6 +84,20 @@ impl State {
                         .inspect_err(|_| self.lock().gate.wakes_up())?;
                     who = Who::Sleeper;
                 }
+            }
+        }
+    }
+
+    /// Where there is no worker: the calling thread, which may wait, does what the barrier needs.
+    pub fn help_barrier(&'static self, ticket: &mut Ticket, until: Until) -> Result<(), SyncError> {
+        loop {
+            match self.look(ticket, Who::Passing) {
+                Look::Over => return Ok(()),
+                Look::Free => self.begin(ticket, |_| true)?,
+                Look::InFlight { .. } if until.is_over(self.env()) => return Ok(()),
+                // Where nothing is left another thread is about to report what it has run.
+                Look::InFlight { .. } if !self.drain_pass(until, &mut 0)? => prim::doze(),
+                Look::InFlight { .. } => {}
             }
         }
     }

@@ -280,9 +280,7 @@ impl State {
     /// Arms the timer, wakes the worker and requests reports, as `refill` says. If there is no worker and
     /// none can be started, the next push of any owner tries again.
     pub fn arm_and_kick(&'static self, refill: Refill) {
-        if let Some(deadline) = refill.arm
-            && self.env().host.start_worker()
-        {
+        if let Some(deadline) = refill.arm.filter(|_| self.env().host.start_worker()) {
             // A worker that is woken now checks for remaining work itself.
             self.env().alarm.arm(deadline, !refill.kick);
         }
@@ -442,11 +440,33 @@ pub(super) fn help_code(
 /// Queues code for a lane, and runs none: the fast path, and its fall-backs.
 #[inline]
 pub fn push_code(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64, urgency: Urgency) {
+    let Entry { object, what } = entry;
     if urgency == Urgency::Prompt && queue.lanes[CODE].prompt.load(Ordering::Relaxed) == 0 {
-        let parcel = Parcel::Entry(lane, entry, bytes);
-        return State::of(queue).deliver_code(parcel, Terms::of(urgency));
+        deliver_prompt(queue, lane, object, what, bytes);
+    } else if queue.lanes[lane].push_only(entry, bytes) {
+        help_pushed(queue, lane, object, what, bytes, urgency);
     }
-    if queue.lanes[lane].push_only(entry, bytes) {
-        help_code(queue, lane, (entry, bytes), Popped::NOTHING, urgency);
-    }
+}
+
+/// The first prompt callback since a deadline covers none, with the arguments in registers.
+#[cold]
+#[inline(never)]
+fn deliver_prompt(queue: &'static Queue, lane: usize, object: *mut u8, what: u64, bytes: u64) {
+    let parcel = Parcel::Entry(lane, Entry { object, what }, bytes);
+    State::of(queue).deliver_code(parcel, Terms::of(Urgency::Prompt));
+}
+
+/// As [`help_plain`].
+#[cold]
+#[inline(never)]
+fn help_pushed(
+    queue: &'static Queue,
+    lane: usize,
+    object: *mut u8,
+    what: u64,
+    bytes: u64,
+    urgency: Urgency,
+) {
+    let pushed = (Entry { object, what }, bytes);
+    help_code(queue, lane, pushed, Popped::NOTHING, urgency);
 }

@@ -42,6 +42,9 @@ pub struct Env {
 pub struct Registry {
     /// All of them, the newest first.
     pub domains: List<Domain>,
+    /// All of their states, for leak checkers only: they follow pointers from statics and through what the
+    /// allocator has made, and domains are in pages of the kernel.
+    pub states: List<State>,
     /// Number of domains created.
     #[cfg_attr(
         quiescent_model,
@@ -58,6 +61,7 @@ impl Registry {
         pub fn new() -> Registry {
             Registry {
                 domains: List::new(),
+                states: List::new(),
                 made: AtomicU64::new(0),
                 ids: Counter::new(1 << 32),
             }
@@ -271,9 +275,8 @@ impl Env {
     /// signal handler at any instruction.
     #[inline]
     pub fn answer_if_asked(&self, local: &Local, reader: &Reader) {
-        if reader.is_asked()
-            && let Some(slot) = self.threads.own_slot(local)
-        {
+        let slot = (reader.is_asked()).then(|| self.threads.own_slot(local));
+        if let Some(slot) = slot.flatten() {
             reader.unask(); // before the load of the number: a question that comes later sets it again
             self.asking.answer(&slot.answer);
         }

@@ -5,6 +5,7 @@ use quiescent_engine::stall::Stalled;
 
 use crate::domain::report::Report;
 use crate::domain::state::State;
+use crate::prim::THREADS;
 use crate::queue::parcel::Name;
 use crate::reader::registration::Keeper;
 
@@ -24,6 +25,11 @@ pub trait Host: Keeper {
     /// The same for callers that may wait: true if the worker exists.
     fn hire(&self) -> bool {
         self.start_worker()
+    }
+
+    /// Whether there may ever be a worker. Where there is none, a barrier does its work.
+    fn can_hire(&self) -> bool {
+        THREADS
     }
 
     /// Wakes the overflow worker for a domain. The engine requests this once, and not again before the

@@ -229,6 +229,7 @@ impl Domain {
         new.apply(&settings);
         let place = std::ptr::from_ref(new).cast_mut();
         self.state.store(place, Ordering::Release); // [GR-1]
+        self.env().registry.states.add(new);
         full_fence(); // [MODE-2]
         new
     }

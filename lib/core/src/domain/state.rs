@@ -24,6 +24,7 @@ use crate::domain::waiters::WaitList;
 use crate::os::NO_MEMORY;
 use crate::prim::counters::{Counter, count, value};
 use crate::prim::fixed::Fixed;
+use crate::prim::linked::{Linked, List};
 use crate::prim::teller::Teller;
 use crate::prim::{
     self, AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, linked, now_ns,
@@ -119,8 +120,16 @@ pub struct State {
     /// The guards of its locks while this process forks.
     pub parked: crate::prim::parked::Parked<Core>,
     pub parked_sweep: crate::prim::parked::Parked<()>,
+    /// The states that were made before this one.
+    made_before: List<State>,
     #[cfg(all(test, not(quiescent_model)))]
     pub probe: Probe,
+}
+
+impl Linked for State {
+    fn rest(&self) -> &List<State> {
+        &self.made_before
+    }
 }
 
 /// Inputs and counters for tests of the driver.
@@ -185,6 +194,7 @@ impl State {
                 place: AtomicU32::new(0),
                 parked: crate::prim::parked::Parked::new(),
                 parked_sweep: crate::prim::parked::Parked::new(),
+                made_before: List::new(),
                 #[cfg(all(test, not(quiescent_model)))]
                 probe: Probe {
                     errno: AtomicU32::new(0),

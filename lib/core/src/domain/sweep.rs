@@ -199,7 +199,7 @@ impl State {
                 break;
             }
             ran += self.run_queue(queue, u64::MAX, until, &[]);
-            if code && let Some(runs) = run::runs_code() {
+            if let Some(runs) = code.then(run::runs_code).flatten() {
                 ran += (runs.turn)(self, queue, self.env().host.turn(), until);
             }
         }
@@ -478,31 +478,37 @@ impl State {
     }
 
     fn drain_passes(&'static self, until: Until, ran: &mut u64) -> Result<(), SyncError> {
+        while self.drain_pass(until, ran)? {}
+        Ok(())
+    }
+
+    /// One pass over all queues: frees and runs what is ready, once more after a grace period if something
+    /// waits for one. False: there is nothing left to do here.
+    pub fn drain_pass(&'static self, until: Until, ran: &mut u64) -> Result<bool, SyncError> {
         let can_wait = !self.in_section() && !self.in_callback();
-        loop {
-            self.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ())?;
-            let now = self.run_some(u64::MAX, until);
-            *ran += now;
-            let waits = self.taken_waits();
-            if until.is_over(self.env()) || (!can_wait && now == 0) {
-                return Ok(());
-            }
-            if waits && can_wait {
-                let how = How {
-                    deadline: until.deadline,
-                    ..How::default()
-                };
-                match self.synchronize(how) {
-                    Err(SyncError::TimedOut { .. }) => return Ok(()),
-                    other => other?,
-                }
-                *ran += self.run_some(u64::MAX, until);
-            } else if now == 0 && self.held().0 == 0 && !self.is_left_with_work() {
-                return Ok(());
-            } else if now == 0 {
-                self.wait_for_others(until);
-            }
+        self.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ())?;
+        let now = self.run_some(u64::MAX, until);
+        *ran += now;
+        let waits = self.taken_waits();
+        if until.is_over(self.env()) || (!can_wait && now == 0) {
+            return Ok(false);
         }
+        if waits && can_wait {
+            let how = How {
+                deadline: until.deadline,
+                ..How::default()
+            };
+            match self.synchronize(how) {
+                Err(SyncError::TimedOut { .. }) => return Ok(false),
+                other => other?,
+            }
+            *ran += self.run_some(u64::MAX, until);
+        } else if now == 0 && self.held().0 == 0 && !self.is_left_with_work() {
+            return Ok(false);
+        } else if now == 0 {
+            self.wait_for_others(until);
+        }
+        Ok(true)
     }
 
     /// True while a dropped domain has left something that another thread runs or is about to run. (The

@@ -151,10 +151,9 @@ impl WaitList {
             return;
         }
         let mut before = self.tail;
+        let is_later = |other: &&Waiter| other.ticket > waiter.ticket;
         // SAFETY: a linked waiter lives.
-        while let Some(later) = unsafe { before.as_ref() }
-            && later.ticket > waiter.ticket
-        {
+        while let Some(later) = unsafe { before.as_ref() }.filter(is_later) {
             before = later.prev.get();
         }
         waiter.prev.set(before);

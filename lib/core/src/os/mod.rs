@@ -6,40 +6,49 @@
 //! | `linux` | `membarrier(2)` | futex | `timerfd` in `epoll` | pthread key | all |
 //! | `freebsd` | `membarrier(2)`, from 14.1 | std | a sleep with a deadline | thread-local | nothing |
 //! | `windows` | `FlushProcessWriteBuffers` | `WaitOnAddress` | the same | the same | nothing |
-//! | macOS, WebAssembly, others | none: readers execute fences | std | the same | the same | nothing |
+//! | macOS, WebAssembly, others, Miri | none: readers execute fences | std | the same | the same | nothing |
 //!
 //! The last row is `portable`: the standard library and nothing else. The others use its parts for what they
 //! do not do themselves. `--cfg quiescent_portable` selects it on any system, so that what unknown systems
-//! get is tested on Linux.
+//! get is tested on Linux; so does Miri, which has no `membarrier`, no `epoll` and no pages of the kernel.
 //!
 //! `mprotect` is no fence on ARM, and reading the registers of other threads (Mach) does not promise to be
 //! one: so macOS has none.
 
 #[cfg(all(any(test, feature = "testing"), not(quiescent_model)))]
-#[path = "../../../../check/models/inside/core/needs.rs"]
 pub mod needs;
 pub mod pressure;
 
-#[cfg(all(target_os = "linux", not(quiescent_portable), not(quiescent_model)))]
+#[cfg(all(
+    target_os = "linux",
+    not(any(quiescent_portable, miri, quiescent_model))
+))]
 mod linux;
 #[cfg(all(
-    any(test, quiescent_portable, not(target_os = "linux")),
+    any(test, quiescent_portable, miri, not(target_os = "linux")),
     not(quiescent_model)
 ))]
 pub mod portable;
 
-#[cfg(all(target_os = "freebsd", not(quiescent_portable), not(quiescent_model)))]
+#[cfg(all(
+    target_os = "freebsd",
+    not(any(quiescent_portable, miri, quiescent_model))
+))]
 #[path = "freebsd.rs"]
 mod system;
-#[cfg(all(windows, not(quiescent_portable), not(quiescent_model)))]
+#[cfg(all(windows, not(any(quiescent_portable, miri, quiescent_model))))]
 #[path = "windows.rs"]
 mod system;
 
-#[cfg(all(target_os = "linux", not(quiescent_portable), not(quiescent_model)))]
+#[cfg(all(
+    target_os = "linux",
+    not(any(quiescent_portable, miri, quiescent_model))
+))]
 pub use linux::*;
 #[cfg(all(
     any(
         quiescent_portable,
+        miri,
         not(any(target_os = "linux", target_os = "freebsd", windows))
     ),
     not(quiescent_model)
@@ -47,8 +56,7 @@ pub use linux::*;
 pub use portable::*;
 #[cfg(all(
     any(target_os = "freebsd", windows),
-    not(quiescent_portable),
-    not(quiescent_model)
+    not(any(quiescent_portable, miri, quiescent_model))
 ))]
 pub use system::*;
 
@@ -94,7 +102,7 @@ pub struct Has {
     pub telemetry: bool,
     /// Setting or stopping a timer wakes no thread.
     pub silent_timer: bool,
-    /// There can be other threads.
+    /// The library can have threads of its own. Without, a barrier does the work of the worker.
     pub threads: bool,
     /// Memory that is no allocator's.
     pub pages: bool,

@@ -81,9 +81,7 @@ pub mod linked;
 #[cfg(any(
     all(
         target_os = "linux",
-        not(quiescent_portable),
-        not(quiescent_tsan),
-        not(quiescent_model)
+        not(any(quiescent_portable, miri, quiescent_tsan, quiescent_model))
     ),
     quiescent_explorer,
     quiescent_loom

@@ -2,13 +2,19 @@
 //! word, clocks and memory.
 
 pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-#[cfg(all(not(quiescent_tsan), any(quiescent_portable, not(target_os = "linux"))))]
+#[cfg(all(
+    not(quiescent_tsan),
+    any(quiescent_portable, miri, not(target_os = "linux"))
+))]
 pub use std::sync::{Mutex, MutexGuard};
 
 use std::cell::UnsafeCell;
 use std::sync::PoisonError;
 
-#[cfg(all(not(quiescent_tsan), not(quiescent_portable), target_os = "linux"))]
+#[cfg(all(
+    target_os = "linux",
+    not(any(quiescent_tsan, quiescent_portable, miri))
+))]
 pub use super::lock::{Mutex, MutexGuard};
 #[cfg(quiescent_tsan)]
 pub use super::tsan::{Mutex, MutexGuard};
@@ -18,7 +24,7 @@ pub use crate::os::{
 };
 use crate::prim::arena;
 
-/// There can be other threads.
+/// The library can have threads of its own.
 pub const THREADS: bool = crate::os::HAS.threads;
 
 /// Prevents the compiler from moving memory accesses across; emits no instruction.

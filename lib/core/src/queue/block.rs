@@ -103,8 +103,8 @@ impl Entry {
     /// An object, and the word that says how it is reclaimed.
     ///
     /// # Safety
-    /// `what` is from [`kind::dropped`], [`kind::called`] or [`kind::given`], and its function may be called
-    /// once with the object, in any thread. The entry is queued once.
+    /// `what` is from [`kind::dropped`], [`kind::called`], [`kind::given`] or [`kind::of_host`], and its
+    /// function may be called once with the object, in any thread. The entry is queued once.
     #[inline(always)]
     pub const unsafe fn new(object: *mut u8, what: u64) -> Entry {
         Entry { object, what }
@@ -135,7 +135,11 @@ impl Entry {
         // SAFETY: `plain` packed the layout of a box; no reader refers to the object any more.
         unsafe {
             let (size, align) = kind::layout(self.what);
-            dealloc(self.object, Layout::from_size_align_unchecked(size, align));
+            let layout = Layout::from_size_align_unchecked(size, align);
+            #[cfg(not(quiescent_model))]
+            dealloc(self.object, layout);
+            #[cfg(quiescent_model)]
+            crate::prim::keep_memory(self.object, layout);
         }
     }
 }

@@ -134,9 +134,8 @@ impl Spares {
     /// Removes all but `keep` of them. The caller holds the queue's lock.
     #[inline(never)]
     pub fn trim(&self, keep: u64, garbage: &mut Garbage) {
-        while self.len() > keep
-            && let Some(block) = self.pop()
-        {
+        while self.len() > keep {
+            let Some(block) = self.pop() else { break };
             garbage.push(block);
         }
     }

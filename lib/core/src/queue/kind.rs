@@ -105,8 +105,15 @@ struct Dropped<T>(T);
 impl<T> Dropped<T> {
     const KIND: EntryKind = EntryKind {
         run: |object| {
+            let object = object.cast::<T>();
             // SAFETY: `dropped` made the entry for a box of T, which no reader refers to any more.
-            drop(unsafe { Box::from_raw(object.cast::<T>()) });
+            #[cfg(not(quiescent_model))]
+            drop(unsafe { Box::from_raw(object) });
+            #[cfg(quiescent_model)]
+            // SAFETY: as above.
+            unsafe {
+                crate::prim::drop_kept(object);
+            }
         },
         name: std::any::type_name::<T>,
         lazy: true,
@@ -118,6 +125,12 @@ impl<T> Dropped<T> {
 #[inline(always)]
 pub fn dropped<T>(owned: Owned) -> u64 {
     address(&Dropped::<T>::KIND) | owned.0 << ADDRESS_BITS
+}
+
+/// The word of an entry of a kind that the host defines.
+#[inline(always)]
+pub fn of_host(kind: &'static EntryKind, owned: Owned) -> u64 {
+    address(kind) | owned.0 << ADDRESS_BITS
 }
 
 /// The word of an entry that calls this function with the object. `whole`: all bytes but the entry's own
@@ -207,7 +220,7 @@ fn address(kind: &'static EntryKind) -> u64 {
 /// How an entry of a lane of code is run.
 ///
 /// # Safety
-/// `what` comes from `dropped`, `called` or `given`.
+/// `what` comes from `dropped`, `called`, `given` or `of_host`.
 #[inline(always)]
 pub unsafe fn kind(what: u64) -> EntryKind {
     let at = ptr::with_exposed_provenance::<()>((what & ADDRESS) as usize);

@@ -26,6 +26,8 @@ const MOST_OWED: i32 = i32::MAX / 2;
 #[derive(Debug)]
 pub struct Local {
     reader: AtomicPtr<Reader>,
+    /// The host's own copy of `reader`, or null.
+    copy: AtomicPtr<AtomicPtr<Reader>>,
     queue: AtomicPtr<Queue>,
     counts: AtomicPtr<Counted>,
     tally: AtomicPtr<Tally>,
@@ -62,6 +64,7 @@ impl Local {
         };
         Local {
             reader: AtomicPtr::new(dummy.cast_mut()),
+            copy: AtomicPtr::new(std::ptr::null_mut()),
             queue: AtomicPtr::new(queue.cast_mut()),
             counts: AtomicPtr::new(std::ptr::null_mut()),
             tally: AtomicPtr::new(std::ptr::null_mut()),
@@ -89,9 +92,25 @@ impl Local {
     pub fn swap_reader(&self, old: &'static Reader, new: &'static Reader) -> bool {
         let order = Ordering::Relaxed;
         let (old, new) = (std::ptr::from_ref(old), std::ptr::from_ref(new));
-        self.reader
+        let swapped = self
+            .reader
             .compare_exchange(old.cast_mut(), new.cast_mut(), order, order)
-            .is_ok()
+            .is_ok();
+        // SAFETY: null, or the place that `copy_to` was promised.
+        if let (true, Some(copy)) = (swapped, unsafe { self.copy.load(order).as_ref() }) {
+            // Nothing to do if it has another value: it is the host's, or a handler's that registered anew.
+            let _ = copy.compare_exchange(old.cast_mut(), new.cast_mut(), order, order);
+        }
+        swapped
+    }
+
+    /// A host whose sections are inlined in another language keeps the address of the thread's word in a
+    /// thread-local of its own. From now on that place changes with the word, if it has the word's address.
+    ///
+    /// # Safety
+    /// The place belongs to the calling thread, and is there until that thread ends.
+    pub unsafe fn copy_to(&self, place: *const AtomicPtr<Reader>) {
+        self.copy.store(place.cast_mut(), Ordering::Relaxed);
     }
 
     /// The queue this thread pushes to in the process's domain.

@@ -163,7 +163,7 @@ impl Rtos {
         self.done.updates += 1;
         self.table[free] = self.done.updates;
         let old = core::mem::replace(&mut self.current, free);
-        if self.done.updates.is_multiple_of(4) {
+        if self.done.updates % 4 == 0 {
             return State::Waits(self.rcu.start_waiting(), old);
         }
         self.rcu.retire(old);

@@ -111,9 +111,8 @@ impl Cpu {
             tasks_qs: at.from != Interrupted::Kernel,
             ..Ticked::default()
         };
-        if let Some(record) = global.record_mut(self.id)
-            && core::mem::take(&mut record.urgent)
-        {
+        let record = global.record_mut(self.id);
+        if record.is_some_and(|record| core::mem::take(&mut record.urgent)) {
             ticked.resched = at.from == Interrupted::Kernel;
         }
         self.tick_in_section(global, at, &mut ticked, host);

@@ -208,8 +208,10 @@ impl Global {
             .tree
             .as_ref()
             .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
-        if let Some(old) = &self.tree
-            && !tree.adopt_leaves(old)
+        if self
+            .tree
+            .as_ref()
+            .is_some_and(|old| !tree.adopt_leaves(old))
         {
             return Err(tree);
         }

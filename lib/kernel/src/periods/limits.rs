@@ -126,7 +126,7 @@ impl Batch {
 
     /// Must the clock be read after this many callbacks?
     pub fn wants_clock(&self, invoked: u64) -> bool {
-        self.is_timed() && invoked.is_multiple_of(CLOCK_EVERY)
+        self.is_timed() && invoked % CLOCK_EVERY == 0
     }
 
     /// Does it stop after this many callbacks? The rest goes back to the list; the soft interrupt is raised

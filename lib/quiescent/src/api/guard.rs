@@ -1,7 +1,7 @@
 //! Read-side critical sections.
 
 use super::handle::{Global, Handle, lead_to_one};
-use super::kind::{Section, Sendable};
+use super::kind::{MaySend, Section};
 use crate::global::env;
 
 /// An open read-side critical section of a domain, by default the process's. The section ends when the guard
@@ -146,9 +146,9 @@ impl<D: Handle> Guard<D> {
 }
 
 // SAFETY: its section may end on any thread, and is counted where it ends.
-unsafe impl<D: Send> Send for Guard<Sendable<D>> where Sendable<D>: Handle {}
+unsafe impl<D: MaySend + Send> Send for Guard<D> {}
 // SAFETY: as above; a shared guard only shows its domain.
-unsafe impl<D: Sync> Sync for Guard<Sendable<D>> where Sendable<D>: Handle {}
+unsafe impl<D: MaySend + Sync> Sync for Guard<D> {}
 
 impl<D: Handle> Drop for Guard<D> {
     #[inline(always)]

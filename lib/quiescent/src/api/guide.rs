@@ -22,6 +22,7 @@
 //! | [Async code](async_code) | what may be held across an `await`, and waiting without a thread |
 //! | [Readers that may sleep](sleepable_readers) | sections that wait or end on another thread: `Srcu` |
 //! | [Domains](domains) | separate grace periods, budget and callbacks for some data: `Domain` |
+//! | [Your own tests](own_tests) | Miri, sanitizers, loom and shuttle with the library inside |
 //! | [Coming from another crate](migration) | crossbeam-epoch, seize, haphazard, arc-swap, liburcu |
 //!
 //! `lib/quiescent/examples` has complete programs. [`limitations`](crate::limitations) says what the library
@@ -38,10 +39,10 @@ macro_rules! chapters {
 chapters!(
     which_structure config_cell route_table linked_list lock_free own_pointers signal_handlers long_loops
     stalls back_pressure hot_updater event_loops memory_pressure forks async_code sleepable_readers domains
-    migration
+    own_tests migration
 );
 
-/// The example of the README, compiled as a test.
+/// The example of the package's README, compiled as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../README.md")]
+#[doc = include_str!("../../README.md")]
 pub mod readme {}

@@ -22,7 +22,8 @@ use quiescent_core::prim::AtomicPtr;
 /// Not for implementations outside of this crate: all handles of a brand must lead to domains of that brand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not lead to a domain",
-    note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
+    note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`",
+    note = "`RcuDomain<_, PerThread>` is a `Domain`, `RcuDomain<_, Counted>` an `Srcu`"
 )]
 pub unsafe trait Handle: Clone + Reads<<Self as Handle>::Brand> {
     /// The brand: a type that all handles to the same domain share, also with other domains that have the
@@ -42,7 +43,8 @@ pub unsafe trait Handle: Clone + Reads<<Self as Handle>::Brand> {
 #[diagnostic::on_unimplemented(
     message = "a section of `{Self}` does not protect what belongs to `{B}`",
     label = "a guard of another domain",
-    note = "open a section with `read_lock` of the domain that the cell, list or pointer belongs to"
+    note = "open a section with `read_lock` of the domain that the cell, list or pointer belongs to",
+    note = "`RcuDomain<_, PerThread>` is a `Domain`, `RcuDomain<_, Counted>` an `Srcu`"
 )]
 pub unsafe trait Reads<B>: sealed::Sealed {}
 
@@ -54,7 +56,8 @@ pub unsafe trait Reads<B>: sealed::Sealed {}
 #[diagnostic::on_unimplemented(
     message = "there may be several domains of the type `{Self}`: the pointer cannot know which is its own",
     label = "not a domain that is the only one of its type",
-    note = "make the domain with `quiescent::domain!`, or use the unsafe `load_protected`"
+    note = "make the domain with `quiescent::domain!`, or use the unsafe `load_protected`",
+    note = "`RcuDomain<_, PerThread>` is a `Domain`, `RcuDomain<_, Counted>` an `Srcu`"
 )]
 pub unsafe trait Unique {}
 

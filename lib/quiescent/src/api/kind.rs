@@ -5,8 +5,8 @@ use std::fmt;
 use std::num::NonZero;
 use std::ptr::{self, NonNull};
 
-use super::handle::Global;
 use super::handle::sealed::{INSIDE, Inside};
+use super::handle::{Global, Handle};
 use crate::global::{env, local, section, with_local};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};
@@ -136,14 +136,15 @@ pub(super) fn open_slowly<K: Readers>(word: Option<&AtomicPtr<()>>) -> Section {
     K::open_slowly(domain_at::<K>(word))
 }
 
-/// A new domain. (In a model they have their places from the beginning.)
-macro_rules! found {
-    ($how:ident) => {{
-        #[cfg(quiescent_model)]
-        unreachable!("it has its place");
-        #[cfg(not(quiescent_model))]
-        Domain::$how(env())
-    }};
+/// A new domain; `counted`: its readers are.
+fn found(counted: bool) -> &'static Domain {
+    #[cfg(quiescent_model)]
+    return crate::global::found(counted);
+    #[cfg(not(quiescent_model))]
+    match counted {
+        true => Domain::found_counted(env()),
+        false => Domain::found(env()),
+    }
 }
 
 /// An open section, in a word of which its kind knows the meaning. It has one type for all kinds, and not one
@@ -231,7 +232,7 @@ impl<K: OfThreads> Readers for K {
     const UNIQUE: bool = K::UNIQUE;
 
     fn found(_: Inside) -> &'static Domain {
-        found!(found)
+        found(false)
     }
 
     #[inline(always)]
@@ -347,7 +348,7 @@ macro_rules! counted {
     ($kind:ty, $section:ident) => {
         impl Readers for $kind {
             fn found(_: Inside) -> &'static Domain {
-                found!(found_counted)
+                found(true)
             }
 
             #[inline(always)]
@@ -403,6 +404,21 @@ macro_rules! counted {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sendable<D>(pub D);
+
+/// A handle whose sections may end on any thread: [`Sendable`]. Its guards are `Send` and `Sync`.
+///
+/// # Safety
+/// Not for implementations outside of this crate: sections of other handles are in words of their thread.
+#[diagnostic::on_unimplemented(
+    message = "a guard of `{Self}` stays on its thread",
+    label = "its guard is not sent, and not held across an `await`",
+    note = "copy what you need and drop the guard before; or keep the value in an `Srcu`, whose \
+            `read_lock_send` gives a guard that may be sent and held across an `await`"
+)]
+pub unsafe trait MaySend: Handle {}
+
+// SAFETY: such sections are counted, wherever they end.
+unsafe impl<D> MaySend for Sendable<D> where Sendable<D>: Handle {}
 
 counted!(Counted, Here);
 counted!(Sendable<Counted>, Sent);

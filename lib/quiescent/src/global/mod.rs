@@ -7,7 +7,7 @@ pub(crate) mod fork;
 mod model;
 #[cfg(not(quiescent_model))]
 mod process;
-pub(crate) mod section;
+pub mod section;
 #[cfg(not(quiescent_model))]
 pub(crate) mod thread_exit;
 #[cfg(not(quiescent_model))]
@@ -16,6 +16,6 @@ pub(crate) mod workers;
 pub(crate) mod write_lock;
 
 #[cfg(quiescent_model)]
-pub(crate) use model::{Process, env, home, local, stalls, with_local, write_lock};
+pub(crate) use model::{Process, config, env, found, home, local, stalls, with_local, write_lock};
 #[cfg(not(quiescent_model))]
-pub(crate) use process::{env, home, local, with_local};
+pub use process::{env, home, local, with_local};

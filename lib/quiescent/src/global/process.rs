@@ -52,19 +52,19 @@ thread_local! {
 
 /// The environment that all domains share.
 #[inline(always)]
-pub(crate) fn env() -> &'static Env {
+pub fn env() -> &'static Env {
     &ENV
 }
 
 /// The state of the process's domain.
 #[inline(always)]
-pub(crate) fn home() -> &'static State {
+pub fn home() -> &'static State {
     &ENV.state
 }
 
 /// The calling thread's local state.
 #[inline(always)]
-pub(crate) fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
+pub fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
     // A raw pointer comes out, and not what `f` returns: the niche of that would cost a check.
     let local = LOCAL.with(std::ptr::from_ref);
     // SAFETY: the calling thread's own, there until that thread ends.
@@ -73,7 +73,7 @@ pub(crate) fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
 
 /// The same, as a value that can be kept.
 #[inline(always)]
-pub(crate) fn local() -> Here {
+pub fn local() -> Here {
     // SAFETY: the calling thread's own, valid until that thread ends.
     with_local(|local| unsafe { Here::new(local) })
 }

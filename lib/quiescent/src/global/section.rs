@@ -9,7 +9,7 @@ use quiescent_core::reader::word::{self, Reader};
 /// Opens a section and returns the word that [`unlock`] closes.
 #[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
-pub(crate) fn lock() -> &'static Reader {
+pub fn lock() -> &'static Reader {
     let reader = with_local(Local::reader);
     match word::begin(reader) {
         true => reader,
@@ -26,15 +26,16 @@ fn lock_slowly() -> &'static Reader {
 
 /// Closes the section that returned `reader`.
 #[inline(always)]
-pub(crate) fn unlock(reader: &'static Reader) {
+pub fn unlock(reader: &'static Reader) {
     if word::end(reader) {
         unlock_slowly(reader);
     }
 }
 
+/// The rare part of [`unlock`]: a driver waits, the word is a sink, or the thread owes destructors.
 #[cold]
 #[inline(never)]
-pub(crate) fn unlock_slowly(reader: &'static Reader) {
+pub fn unlock_slowly(reader: &'static Reader) {
     env().unlock_slowly(&local(), reader);
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn unlock_slowly(reader: &'static Reader) {
 /// loads the flag, and the section continues.
 #[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
-pub(crate) fn repin(reader: &'static Reader) -> &'static Reader {
+pub fn repin(reader: &'static Reader) -> &'static Reader {
     if word::is_flagged(reader) {
         return repin_slowly(reader);
     }
@@ -58,7 +59,7 @@ fn repin_slowly(reader: &'static Reader) -> &'static Reader {
 
 /// A section of an `Srcu` begins, which ends on this thread.
 #[inline(always)]
-pub(crate) fn enter(counted: &'static Counted) -> Entered {
+pub fn enter(counted: &'static Counted) -> Entered {
     let count = counted.joined();
     match with_local(|local| local.noted_tally(counted)) {
         // SAFETY: a tally that was noted is the thread's own and lives for ever.
@@ -70,7 +71,7 @@ pub(crate) fn enter(counted: &'static Counted) -> Entered {
 /// It ends. True if a driver waits for its count.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
-pub(crate) fn leave(counted: &'static Counted, section: Entered) -> bool {
+pub fn leave(counted: &'static Counted, section: Entered) -> bool {
     match section.leave() {
         Some(count) => counted.is_flagged(count),
         None => leave_slowly(counted, section),
@@ -80,7 +81,7 @@ pub(crate) fn leave(counted: &'static Counted, section: Entered) -> bool {
 /// A section of an `Srcu` begins, which may end on any thread. The count that it has joined, which it has to
 /// leave.
 #[inline(always)]
-pub(crate) fn enter_sent(counted: &'static Counted) -> usize {
+pub fn enter_sent(counted: &'static Counted) -> usize {
     let count = counted.joined();
     match with_local(|local| local.noted_tally(counted)) {
         // SAFETY: as above.
@@ -93,7 +94,7 @@ pub(crate) fn enter_sent(counted: &'static Counted) -> usize {
 /// It ends, on whatever thread. True if a driver waits for its count.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
-pub(crate) fn leave_sent(counted: &'static Counted, count: usize) -> bool {
+pub fn leave_sent(counted: &'static Counted, count: usize) -> bool {
     match with_local(|local| local.noted_tally(counted)) {
         // SAFETY: as above.
         Some(tally) => unsafe { &*tally }.sent.leave(count & 1),

@@ -229,7 +229,7 @@ pub(crate) fn begin_again(env: &'static Env, forks: Option<u32>, names: &Names) 
 }
 
 /// The number of the domains with this name. Domains for which there is no room share one number.
-pub(crate) fn place_of(name: &'static str) -> u32 {
+pub fn place_of(name: &'static str) -> u32 {
     if name.is_empty() {
         return UNNAMED;
     }

@@ -53,6 +53,19 @@ fn numbers(name: &str) -> Vec<Vec<u64>> {
 #[test]
 fn config_reload_shows_whole_configurations_only() {
     let lines = numbers("config_reload");
+    // The refused file: its line, and the number of the setting there.
+    assert_eq!(lines[0], [1, 0]);
+    let [answered, mixtures] = lines[1][..] else {
+        panic!("{lines:?}");
+    };
+    assert!(answered > 0);
+    assert_eq!(mixtures, 0);
+    assert_eq!(lines[2], [3, 1, 0]); // reloaded, refused, left
+}
+
+#[test]
+fn signal_handler_reads_whole_configurations_only() {
+    let lines = numbers("signal_handler");
     // What the handler saw, and what it is then.
     assert_eq!(lines[..3], [[1, 2], [2, 3], [3, 4]]);
     let [answered, mixtures] = lines[3][..] else {
@@ -61,6 +74,26 @@ fn config_reload_shows_whole_configurations_only() {
     assert!(answered > 0);
     assert_eq!(mixtures, 0);
     assert_eq!(lines[4], [3, 0]); // dropped, left
+}
+
+#[test]
+fn list_keeps_no_subscriber_that_has_gone() {
+    let lines = numbers("list");
+    let ([notified, subscribed], [gone, kept]) = (&lines[0][..], &lines[1][..]) else {
+        panic!("{lines:?}");
+    };
+    assert!(notified >= subscribed && *subscribed > 0 && *gone > 0);
+    assert_eq!(*kept, 0);
+}
+
+#[test]
+fn lock_free_gives_each_value_out_once() {
+    let lines = numbers("lock_free");
+    let [pushed, left, freed] = lines[0][..] else {
+        panic!("{lines:?}");
+    };
+    assert!(left > 0 && left < pushed);
+    assert_eq!(freed, pushed);
 }
 
 #[test]
@@ -131,4 +164,26 @@ fn domains_shows_a_report_that_holds_up_its_own_data_only() {
     assert_eq!((*day, *sum, *mixtures), (0, 0, 0));
     assert!(*lookups > 0);
     assert_eq!((later, *left), (held, 0));
+}
+
+/// Each file of `examples` is run by a test: here, or by `exit/objects.rs`, which loads the plug-in.
+#[test]
+fn every_example_is_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let tests = concat!(include_str!("examples.rs"), include_str!("exit/objects.rs"));
+    let mut found = 0;
+    for entry in folder.read_dir().expect("the folder of the examples") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let run = [
+            format!("numbers({name:?})"),
+            format!("--example\", {name:?}"),
+        ];
+        assert!(
+            run.iter().any(|it| tests.contains(it)),
+            "no test runs the example {name}"
+        );
+        found += 1;
+    }
+    assert!(found > 0, "{}", folder.display());
 }

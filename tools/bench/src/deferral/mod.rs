@@ -3,14 +3,15 @@
 //! As in [`crate::subjects`], a subject is a table of plain functions, each a whole loop with the library's
 //! call inlined: Rust libraries through `loops.rs`, C libraries through the same loops in `shims/retire.h`.
 //! What is retired is a block of 64 bytes, of which the first free word is written; where a library wants a
-//! head in the object, the head is part of the 64 bytes, and where it adds one (sdd, arc-swap), the block is
-//! larger. An *owning* object is a block that owns another: a `String` of 32 bytes, with `Drop`.
+//! head in the object, the head is part of the 64 bytes, and where it adds one (sdd, arc-swap, hazarc), the
+//! block is larger. An *owning* object is a block that owns another: a `String` of 32 bytes, with `Drop`.
 //!
 //! Each library is used in the cheapest way that is correct: ck's program polls every 64 calls; crossbeam and
 //! sdd need a guard a call (sdd reclaims nothing without one), and so does kovan (a thread's pins free what
 //! others handed to it); seize and haphazard retire without a guard. `papaya-seize` is seize as papaya's maps
-//! use it: a default collector, every operation under a guard. arc-swap has no retiring: its call puts an
-//! `Arc` in the place of another, which is dropped at once; `arc-swap-cache` reads through a `Cache`.
+//! use it: a default collector, every operation under a guard. arc-swap and hazarc have no retiring:
+//! their call puts an `Arc` in the place of another, which is dropped at once; `arc-swap-cache` and
+//! `hazarc-cache` read through a `Cache`.
 //! `finish` is the last action of each producer, `settle` the last action of the program, after which
 //! everything is freed: a barrier where there is one; a sentinel behind everything else (crossbeam, sdd); "no
 //! thread is here any more" (seize).

@@ -9,6 +9,8 @@ use crate::subjects::Subject;
 
 #[cfg(feature = "peers")]
 mod arc_swap;
+#[cfg(feature = "peers")]
+mod arcs;
 #[cfg(have_ck)]
 mod ck;
 #[cfg(feature = "peers")]
@@ -18,6 +20,8 @@ mod dashmap;
 mod domain;
 #[cfg(feature = "peers")]
 mod haphazard;
+#[cfg(feature = "peers")]
+mod hazarc;
 #[cfg(feature = "peers")]
 mod kovan;
 #[cfg(have_liburcu)]
@@ -73,6 +77,8 @@ pub(crate) fn all() -> Vec<Peers> {
         kovan::peers(),
         #[cfg(feature = "peers")]
         arc_swap::peers(),
+        #[cfg(feature = "peers")]
+        hazarc::peers(),
         std_locks::peers(),
     ]
 }
@@ -138,6 +144,8 @@ pub fn absent() -> Vec<Absent> {
         "arc-swap",
         "arc-swap-cache",
         "arc-swap-full",
+        "hazarc",
+        "hazarc-cache",
         "papaya",
         "dashmap",
         "scc",

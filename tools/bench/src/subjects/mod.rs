@@ -18,8 +18,9 @@
 //! two domains by turns.
 //!
 //! Peculiarities, to be fair to each: haphazard takes a fresh hazard slot in `empty` and `load` (its
-//! `repin` keeps one); arc-swap has no section, `empty` is `load()` and drop, or a look into a `Cache`; ck
-//! keeps its record pointer in a register.
+//! `repin` keeps one); arc-swap and hazarc have no section, `empty` is `load()` and drop, or a look into a
+//! `Cache` (which may be old until the next look, and keeps the last value); ck keeps its record pointer in a
+//! register.
 
 use crate::measure::freed::Line;
 use crate::peers;

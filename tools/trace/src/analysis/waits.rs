@@ -29,6 +29,14 @@ const WAYS: [(By, &str); 6] = [
     (By::Barrier, "rcu_barrier"),
 ];
 
+/// Events that tell of waits.
+const TELLING: [&str; 4] = [
+    "rcu_callback",
+    "rcu_sr_normal",
+    "rcu_exp_grace_period",
+    "rcu_barrier",
+];
+
 /// The analysis.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
@@ -40,6 +48,8 @@ pub(crate) struct Waits {
     names: Names,
     stacks: Stacks,
     counts: WaitCounts,
+    /// Which of [`TELLING`] are in the trace.
+    recorded: [bool; TELLING.len()],
 }
 
 /// What has ended so far.
@@ -84,6 +94,14 @@ impl Part for Waits {
             }
         }
         self.passed.scans += u64::from(self.course.see(record, seen.event));
+        let telling = match seen.event {
+            Event::Callback { .. } => Some(0),
+            Event::Synchronize { .. } => Some(1),
+            Event::Expedited { .. } => Some(2),
+            Event::Barrier { .. } => Some(3),
+            _ => None,
+        };
+        telling.inspect(|&at| self.recorded[at] = true);
         match *seen.event {
             Event::Expedited { what: "end", .. } => self.passed.expedited += 1,
             Event::GracePeriod { what: "end", .. } => {

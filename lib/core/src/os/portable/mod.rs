@@ -5,7 +5,8 @@
 //! read, since all of these take locks, and memory comes from the allocator.
 //!
 //! WebAssembly without threads has one thread, which never waits for another, and starts none: what is queued
-//! runs when the program calls for it.
+//! runs when the program calls for it. Under Miri the program may have threads, and the library starts none,
+//! either: one that is left when `main` ends is an error there. Nor does it open a file, which Miri refuses.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::CStr;
@@ -34,9 +35,9 @@ pub const HAS: Has = Has {
     pressure: false,
     telemetry: false,
     silent_timer: false,
-    threads: cfg!(not(all(
-        target_family = "wasm",
-        not(target_feature = "atomics")
+    threads: cfg!(not(any(
+        miri,
+        all(target_family = "wasm", not(target_feature = "atomics"))
     ))),
     pages: false,
     stays: false,

@@ -63,7 +63,9 @@ pub fn thread_id() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     numbered(|| {
         let counted = || LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let known = cfg!(target_os = "linux").then(number_in_proc).flatten();
+        let known = cfg!(all(target_os = "linux", not(miri)))
+            .then(number_in_proc)
+            .flatten();
         known.unwrap_or_else(counted)
     })
 }
@@ -83,6 +85,9 @@ pub fn thread_name(number: u32) -> Option<String> {
 /// The beginning of the kernel's file about a thread of this process: on Linux, where threads have its
 /// numbers.
 pub fn of_thread<'t>(thread: u32, file: &str, text: &'t mut [u8]) -> Option<&'t str> {
+    if cfg!(miri) {
+        return None;
+    }
     let path = format!("/proc/self/task/{thread}/{file}");
     let length = File::open(path).ok()?.read(text).ok()?;
     text.get(..length)?

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Nothing runs before `main`: what this would do is done at the first use, or not needed.
-#[cfg(any(quiescent_portable, not(target_os = "linux")))]
+#[cfg(any(quiescent_portable, miri, not(target_os = "linux")))]
 #[macro_export]
 macro_rules! at_start {
     ($start:path) => {
@@ -136,6 +136,9 @@ pub fn spawn<F>(name: &'static CStr, _ended: &'static Ended, body: F) -> io::Res
 where
     F: FnOnce() -> bool + Send + 'static,
 {
+    if !super::HAS.threads {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let named = thread::Builder::new().name(name.to_string_lossy().into_owned());
     // A panic in the library ends the thread; the panic hook has run.
     let started = named.spawn(|| drop(catch_unwind(AssertUnwindSafe(body))));

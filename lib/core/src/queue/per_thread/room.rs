@@ -109,9 +109,8 @@ impl Queue {
     /// Takes emptied blocks as spares, up to so many in all.
     pub(super) fn keep_spares(&self, lane: usize, keep: u64, used: &mut Garbage) {
         let spares = &self.spares[lane];
-        while spares.len() < keep
-            && let Some(block) = used.pop()
-        {
+        while spares.len() < keep {
+            let Some(block) = used.pop() else { break };
             spares.add(block);
         }
     }

@@ -107,9 +107,7 @@ impl Group {
             return;
         };
         self.members.remove(at);
-        if let Some(pass) = &mut self.pass
-            && at < pass.at
-        {
+        if let Some(pass) = self.pass.as_mut().filter(|pass| at < pass.at) {
             pass.at -= 1;
         }
     }

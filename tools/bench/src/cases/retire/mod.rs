@@ -27,8 +27,8 @@
 //! case costs more than that, and `above_empty_bytes` its peak memory above that of `empty`, both in the same
 //! round; a difference below zero counts as zero.
 //!
-//! arc-swap retires nothing, and papaya's collector is seize's: they are measured in `all-in`, `drop` and
-//! cells.
+//! arc-swap and hazarc retire nothing, and papaya's collector is seize's: they are measured in `all-in`,
+//! `drop` and cells.
 
 pub mod child;
 mod round;
@@ -54,7 +54,14 @@ pub static RETIRE: Bench = Bench {
 };
 
 /// Who is not measured in the cases of the call alone, and at rest.
-const PARTLY: [&str; 4] = [BARE, "arc-swap", "arc-swap-cache", "papaya-seize"];
+const PARTLY: [&str; 6] = [
+    BARE,
+    "arc-swap",
+    "arc-swap-cache",
+    "hazarc",
+    "hazarc-cache",
+    "papaya-seize",
+];
 
 /// What is measured, by a process each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,8 +188,8 @@ pub const PEAK_OBJECTS: u64 = 20_000_000;
 
 fn cells(given: &Given) -> Vec<Cell> {
     let mut subjects = deferral::selected(given.is("compare"));
-    // Its reader is what differs, and nothing reads here.
-    subjects.retain(|subject| subject.name != "arc-swap-cache");
+    // Their readers are what differs, and nothing reads here.
+    subjects.retain(|subject| !subject.name.ends_with("-cache"));
     subjects.push(deferral::malloc_free());
     let cell = |subject: &Deferring, case: RetireCase| {
         // Those at rest do not disturb each other.

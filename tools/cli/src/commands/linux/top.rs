@@ -43,10 +43,16 @@ fn kernel(options: &Top) -> Result<u8, Error> {
     let source = Kernel::new(options.by, options.mount);
     let mut source = source.map_err(|why| why.of("top --kernel"))?;
     let (rung, why) = (source.rung(), source.why());
-    if !why.is_empty() {
-        let word = rung.word();
-        output::tell(format!("note: no better source than `{word}`: {why}\n"));
-    }
+    let note = match why.is_empty() {
+        true => String::new(),
+        false => format!("note: no better source than `{}`: {why}\n", rung.word()),
+    };
+    // A live view would cover it: then it comes after.
+    let (before, after) = match is_live(options) {
+        true => (String::new(), note),
+        false => (note, String::new()),
+    };
+    output::tell(before);
     // This source does not know what is queued, so nothing can be sorted by it.
     let sort = match (rung, options.sort) {
         (Rung::Frees, Order::Queued) => Order::Executed,
@@ -60,6 +66,7 @@ fn kernel(options: &Top) -> Result<u8, Error> {
         remedy: "--by rates needs /proc only",
     };
     let shown = show(options, sort, &origin, &mut source);
+    output::tell(after);
     if let Some(left) = source.end() {
         output::tell(super::record::left(&left));
     }

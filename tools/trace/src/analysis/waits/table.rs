@@ -158,6 +158,22 @@ impl Waits {
         table
     }
 
+    /// What the trace may lack, if it lacks anything. A trace has no event of what did not happen.
+    fn none_found(&self) -> String {
+        let telling = super::TELLING.into_iter().zip(self.recorded);
+        let (with, without): (Vec<_>, Vec<_>) = telling.partition(|it| it.1);
+        let [with, without] =
+            [with, without].map(|them| them.iter().map(|it| it.0).collect::<Vec<_>>().join(", "));
+        match (with.is_empty(), without.is_empty()) {
+            (_, true) => "no wait was found: no task waited in this part of the trace".to_owned(),
+            (true, false) => format!("no wait was found: record {without}"),
+            (false, false) => format!(
+                "no wait was found: {with} of the trace show none; it has no {without}, which show others \
+                 if they are recorded"
+            ),
+        }
+    }
+
     pub(super) fn notes(&self, findings: &mut Findings) {
         let counts = &self.counts;
         let open = self.follow.open.values();
@@ -174,9 +190,7 @@ impl Waits {
         let what = "stacks beyond the first 512 different ones were left out";
         findings.say(self.stacks.refused, what);
         if counts.all.is_empty() {
-            let events = "no wait was found: record rcu_callback, rcu_sr_normal, rcu_exp_grace_period, \
-                          rcu_barrier";
-            findings.notes.push(events.to_owned());
+            findings.notes.push(self.none_found());
         } else if self.stacks.seen == 0 {
             let how = "no stacks: write `stacktrace if prev_state == 2` to \
                        events/sched/sched_switch/trigger";

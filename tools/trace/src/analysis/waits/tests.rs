@@ -198,3 +198,36 @@ fn without_waits_the_events_that_show_them_are_named() {
         found.notes
     );
 }
+
+#[test]
+fn without_a_wait_it_says_what_to_record_and_not_what_is_there() {
+    let said = |text: &str| {
+        let found = run(Kind::Waits, text);
+        let mut notes = found.notes.into_iter();
+        notes
+            .find(|it| it.contains("no wait was found"))
+            .expect("a note")
+    };
+    let callback = "a-5 [001] d.... 1.000001: rcu_callback: rcu_preempt rhp=ff20 func=__d_free 1\n";
+    let switch = "a-5 [001] d..2. 1.000010: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=R+ \
+                  ==> next_comm=c next_pid=7 next_prio=120\n";
+    let events = "rcu_sr_normal, rcu_exp_grace_period, rcu_barrier";
+    let nothing = format!("no wait was found: record rcu_callback, {events}");
+    assert_eq!(said(switch), nothing);
+    let some = said(&[callback, switch].concat());
+    assert!(!some.contains("record rcu_callback"), "{some}");
+    assert!(
+        some.contains("rcu_callback of the trace show none") && some.contains(events),
+        "{some}"
+    );
+    let all = [
+        callback,
+        "a-5 [001] ..... 1.000002: rcu_sr_normal: rcu_preempt rhp=0xff10 event=complete\n",
+        "e-9 [002] ..... 1.000003: rcu_exp_grace_period: rcu_preempt 8 start\n",
+        "f-10 [003] ..... 1.000004: rcu_barrier: rcu_preempt LastCB cpu -1 remaining 0 # 4\n",
+    ];
+    assert_eq!(
+        said(&all.concat()),
+        "no wait was found: no task waited in this part of the trace"
+    );
+}
