@@ -5,15 +5,20 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-use quiescent::intrusive::{self, Head};
 use quiescent::{Options, SyncError};
-use quiescent_core::queue::intrusive::RunHead;
 
 use crate::environment::{self, die};
 use crate::words;
 
-/// The function of a callback. `struct rcu_head` has the layout of a [`Head`]: a link, and this.
-pub type Function = unsafe extern "C" fn(*mut Head);
+/// `struct rcu_head`.
+#[repr(C)]
+struct Head {
+    /// Not used here.
+    next: *mut c_void,
+    run: unsafe extern "C" fn(NonNull<Head>),
+}
+
+type Function = unsafe extern "C" fn(*mut c_void);
 
 /// At start-up, or before it: makes the domain. 1: readers need no fence of their own.
 #[unsafe(no_mangle)]
@@ -69,53 +74,62 @@ fn must(done: Result<(), SyncError>, what: &str) {
     }
 }
 
-/// # Safety
-/// As for `call_rcu`: the head is valid, and no other code uses it before `run` is called with it.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn quiescent_urcu_call(head: NonNull<Head>, run: Function) {
-    // SAFETY: another function pointer; only `Words::run` uses it, which changes it back.
-    let run = unsafe { std::mem::transmute::<Function, RunHead>(run) };
-    let domain = words::domain();
-    // SAFETY: the caller's promise.
-    unsafe {
-        match environment::is_lazy() {
-            true => intrusive::defer_lazy_in(domain, head, run),
-            false => intrusive::defer_in(domain, head, run),
-        }
+/// A callback: a function of the program and its argument, which may be called on any thread.
+struct Callback<F, A>(F, A);
+
+// SAFETY: promised by the callers of the functions below.
+unsafe impl<F, A> Send for Callback<F, A> {}
+
+/// Runs a callback of the program on this thread, which may have sections meanwhile.
+fn run(callback: impl FnOnce()) {
+    (words::flavour().enter)();
+    callback();
+    (words::flavour().leave)();
+}
+
+impl Callback<(), NonNull<Head>> {
+    fn run(self) {
+        // SAFETY: the promise of `quiescent_urcu_call`'s caller: the head is as it was.
+        run(|| unsafe { (self.1.as_ref().run)(self.1) });
     }
 }
 
-/// A call with an argument: `defer_rcu`.
-#[repr(C)]
-struct Deferred {
-    head: Head,
-    run: unsafe extern "C" fn(*mut c_void),
-    argument: *mut c_void,
+impl Callback<Function, *mut c_void> {
+    fn run(self) {
+        // SAFETY: the promise of `quiescent_urcu_defer`'s caller.
+        run(|| unsafe { (self.0)(self.1) });
+    }
+}
+
+fn queue(callback: impl FnOnce() + Send + 'static) {
+    match environment::is_lazy() {
+        true => words::domain().defer_lazy(callback),
+        false => words::domain().defer(callback),
+    }
+}
+
+/// The queue has the head's address, and the head has the function: queueing takes no lock and allocates only
+/// when a block of the queue is full.
+///
+/// # Safety
+/// As for `call_rcu`: the head is valid, and no other code uses it before `run` is called with it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn quiescent_urcu_call(
+    head: NonNull<Head>,
+    run: unsafe extern "C" fn(NonNull<Head>),
+) {
+    // SAFETY: the caller's promise.
+    unsafe { (&raw mut (*head.as_ptr()).run).write(run) };
+    let callback = Callback((), head);
+    queue(move || callback.run());
 }
 
 /// # Safety
 /// `run(argument)` may be called after a grace period, on any thread.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn quiescent_urcu_defer(
-    run: unsafe extern "C" fn(*mut c_void),
-    argument: *mut c_void,
-) {
-    let head = Head::new();
-    let deferred = Box::new(Deferred {
-        head,
-        run,
-        argument,
-    });
-    let deferred = NonNull::from(Box::leak(deferred)).cast::<Head>();
-    // SAFETY: a box of its own, which is freed there.
-    unsafe { quiescent_urcu_call(deferred, run_deferred) };
-}
-
-unsafe extern "C" fn run_deferred(head: *mut Head) {
-    // SAFETY: the box that `quiescent_urcu_defer` has made.
-    let deferred = unsafe { Box::from_raw(head.cast::<Deferred>()) };
-    // SAFETY: promised by its caller.
-    unsafe { (deferred.run)(deferred.argument) };
+unsafe extern "C" fn quiescent_urcu_defer(run: Function, argument: *mut c_void) {
+    let callback = Callback(run, argument);
+    queue(move || callback.run());
 }
 
 /// Before a fork, if the program says so: the child runs what is queued, too.

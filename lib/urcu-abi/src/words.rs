@@ -9,10 +9,8 @@ use std::time::Duration;
 
 use quiescent::Domain;
 use quiescent::foreign;
-use quiescent::intrusive::Head;
 use quiescent_core::domain::life;
 use quiescent_core::prim::growing::Growing;
-use quiescent_core::queue::intrusive::RunHead;
 use quiescent_core::reader::foreign::ForeignWords;
 use quiescent_core::reader::threads::Slot;
 use quiescent_engine::{CpuId, Seen};
@@ -216,15 +214,6 @@ impl ForeignWords for Words {
         word.store(0, Release);
         // SAFETY: a word that lives forever.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
-    }
-
-    unsafe fn run(&self, head: NonNull<Head>, run: RunHead) {
-        // SAFETY: `calls::call` queues functions of this type only, and has changed the type.
-        let run = unsafe { std::mem::transmute::<RunHead, crate::calls::Function>(run) };
-        (flavour().enter)();
-        // SAFETY: the caller's promise.
-        unsafe { run(head.as_ptr()) };
-        (flavour().leave)();
     }
 
     fn leave(&self, slot: CpuId) {

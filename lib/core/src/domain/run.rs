@@ -203,12 +203,8 @@ pub(crate) fn code(state: &'static State, entry: Entry) {
 /// Runs an intrusive callback that is done and taken out.
 pub(crate) fn head(state: &'static State, head: NonNull<Head>, run: RunHead) {
     state.contained(intrusive::head_name, || {
-        match state.readers().0.foreign() {
-            // SAFETY: promised by the thread that queued it.
-            Some(foreign) => unsafe { foreign.words.run(head, run) },
-            // SAFETY: as above.
-            None => unsafe { run(head) },
-        }
+        // SAFETY: promised by the thread that queued it.
+        unsafe { run(head) };
     });
 }
 

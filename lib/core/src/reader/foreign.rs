@@ -15,12 +15,10 @@
 //! `[GP-2]`, then the last scan.
 
 use std::fmt::Debug;
-use std::ptr::NonNull;
 use std::time::Duration;
 
 use quiescent_engine::{CpuId, Seen};
 
-use crate::queue::intrusive::{Head, RunHead};
 use crate::reader::counted::Counted;
 
 /// What a host knows about such readers. Slots are named by their numbers.
@@ -49,12 +47,6 @@ pub trait ForeignWords: Debug + Sync {
 
     /// Ends a sleep.
     fn wake(&self);
-
-    /// Runs a callback, on a thread that may become a reader for that.
-    ///
-    /// # Safety
-    /// As the thread that queued it has promised.
-    unsafe fn run(&self, head: NonNull<Head>, run: RunHead);
 
     /// The calling thread, which has this slot, is no reader any more.
     fn leave(&self, slot: CpuId);

@@ -1,6 +1,5 @@
 //! Readers of another kind: words that this test writes as another library's inlined code does.
 
-use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::time::Instant;
@@ -10,7 +9,6 @@ use quiescent_engine::Seen;
 use super::*;
 use crate::domain::life::Domain;
 use crate::prim::{AtomicU32, AtomicU64};
-use crate::queue::intrusive::{Head, RunHead};
 use crate::reader::foreign::ForeignWords;
 
 const SLOTS: usize = 8;
@@ -80,11 +78,6 @@ impl ForeignWords for Words {
     fn wake(&self) {
         self.sleeper.store(0, Ordering::Release);
         prim::futex_wake(&self.sleeper);
-    }
-
-    unsafe fn run(&self, head: NonNull<Head>, run: RunHead) {
-        // SAFETY: the caller's promise.
-        unsafe { run(head) };
     }
 
     fn leave(&self, slot: CpuId) {
