@@ -29,8 +29,8 @@
  *
  * Fork, exit, dlclose. The child of a fork can use everything; callbacks that were queued before run in the
  * parent only (QSC_INHERIT_CALLBACKS). exit() runs no callbacks and waits for nothing; call qsc_drain()
- * before it. The shared object stays loaded after dlclose(). Domains are used again and never given back to the
- * system: LeakSanitizer reports them without a suppression (leak:libquiescent).
+ * before it. The shared object stays loaded after dlclose(). Domains are used again and never given back to
+ * the system.
  *
  * Sections that are not closed. Unlocks must pair with locks of the same thread. An unlock without a lock is
  * an error of the program: on a thread that has never read it ends in SIGSEGV, on others later sections of

@@ -6,8 +6,7 @@ use std::sync::Mutex;
 
 use quiescent::raw::{env, local, section};
 use quiescent_core::domain::life::Domain;
-use quiescent_core::reader::counted::{Counted, Entered};
-use quiescent_core::reader::set::DomainReaders;
+use quiescent_core::reader::counted::Entered;
 use quiescent_core::reader::word::{self, Reader};
 
 use crate::code;
@@ -75,14 +74,6 @@ pub unsafe extern "C" fn qsc_domain_free(domain: *const Domain) -> c_int {
     0
 }
 
-/// The counts of an `Srcu`; `None`: it is no `Srcu`.
-fn counts(domain: &'static Domain) -> Option<&'static Counted> {
-    match &domain.readers {
-        DomainReaders::Counted(counted) => Some(counted),
-        _ => None,
-    }
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qsc_domain_read_lock(domain: *const Domain) -> usize {
     // SAFETY: the caller's promise.
@@ -90,7 +81,7 @@ pub unsafe extern "C" fn qsc_domain_read_lock(domain: *const Domain) -> usize {
         crate::reader::qsc_rcu_read_lock();
         return 0;
     };
-    if let Some(counted) = counts(domain) {
+    if let Some(counted) = domain.readers.counted() {
         return section::enter(counted).word().as_ptr().expose_provenance();
     }
     let opened = match with_local(|local| local.noted_record(ptr::from_ref(domain).cast())) {
@@ -110,7 +101,7 @@ pub unsafe extern "C" fn qsc_domain_read_unlock(domain: *const Domain, opened: u
     let Some(word) = NonNull::new(ptr::with_exposed_provenance_mut::<()>(opened)) else {
         return;
     };
-    if let Some(counted) = counts(domain) {
+    if let Some(counted) = domain.readers.counted() {
         // SAFETY: the caller's promise: of a section that is open.
         let entered = unsafe { Entered::of(word) };
         if section::leave(counted, entered) {
@@ -128,7 +119,7 @@ pub unsafe extern "C" fn qsc_domain_read_unlock(domain: *const Domain, opened: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qsc_srcu_down_read(srcu: *const Domain) -> c_int {
     // SAFETY: the caller's promise.
-    match unsafe { srcu.as_ref::<'static>() }.and_then(counts) {
+    match unsafe { srcu.as_ref::<'static>() }.and_then(|it| it.readers.counted()) {
         Some(counted) => section::enter_sent(counted) as c_int,
         None => code::INVALID,
     }
@@ -140,7 +131,7 @@ pub unsafe extern "C" fn qsc_srcu_up_read(srcu: *const Domain, count: c_int) {
     let Some(domain) = (unsafe { srcu.as_ref::<'static>() }) else {
         return;
     };
-    let Some(counted) = counts(domain).filter(|_| count >= 0) else {
+    let Some(counted) = domain.readers.counted().filter(|_| count >= 0) else {
         return;
     };
     let count = count as usize & 1;

@@ -106,21 +106,28 @@ fn mark_of(head: *const Head) -> usize {
     head.addr() ^ 0x5153_4342 // a word that memory with another content does not have
 }
 
-/// Notes that a head is queued. False: it was.
+/// Queues a head by `push`, with the address of a function or an offset. In builds with debug assertions its
+/// mark says meanwhile that it is queued.
 ///
 /// # Safety
 /// `head` leads to a head.
-unsafe fn note_queued(head: *mut Head) -> bool {
-    if cfg!(debug_assertions) {
-        // SAFETY: the caller's promise.
-        unsafe {
+#[inline(always)]
+unsafe fn queue_head(head: *mut Head, function: usize, push: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if cfg!(debug_assertions) {
             if (*head).mark == mark_of(head) {
-                return false;
+                return code::QUEUED_TWICE;
             }
             (*head).mark = mark_of(head);
         }
+        (*head).function = function;
+        let result = push();
+        if result != 0 && cfg!(debug_assertions) {
+            (*head).mark = 0;
+        }
+        result
     }
-    true
 }
 
 /// The queue to which the thread pushes without a lock.
@@ -202,23 +209,17 @@ unsafe fn call(
     let (Some(function), false, true) = (function, head.is_null(), how & !TRY < 3) else {
         return code::INVALID;
     };
+    let kind = if how & 3 == 1 {
+        &LAZY_HEAD
+    } else {
+        &PROMPT_HEAD
+    };
     // SAFETY: the caller's promise.
     unsafe {
-        if !note_queued(head) {
-            return code::QUEUED_TWICE;
-        }
-        (*head).function = function as usize;
-        let kind = if how & 3 == 1 {
-            &LAZY_HEAD
-        } else {
-            &PROMPT_HEAD
-        };
-        let (entry, bytes) = entry(head.cast(), kind, 0);
-        let result = push_code(domain, entry, bytes, how);
-        if result != 0 && cfg!(debug_assertions) {
-            (*head).mark = 0;
-        }
-        result
+        queue_head(head, function as usize, || {
+            let (entry, bytes) = entry(head.cast(), kind, 0);
+            push_code(domain, entry, bytes, how)
+        })
     }
 }
 
@@ -252,16 +253,10 @@ pub unsafe extern "C" fn qsc_domain_free_head(
     }
     // SAFETY: the caller's promise.
     unsafe {
-        if !note_queued(head) {
-            return code::QUEUED_TWICE;
-        }
-        (*head).function = offset;
-        let (entry, bytes) = entry(head.cast(), &FREED_HEAD, size);
-        let result = push_own(domain, entry, bytes, how);
-        if result != 0 && cfg!(debug_assertions) {
-            (*head).mark = 0;
-        }
-        result
+        queue_head(head, offset, || {
+            let (entry, bytes) = entry(head.cast(), &FREED_HEAD, size);
+            push_own(domain, entry, bytes, how)
+        })
     }
 }
 

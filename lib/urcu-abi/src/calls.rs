@@ -74,37 +74,29 @@ fn must(done: Result<(), SyncError>, what: &str) {
     }
 }
 
-/// A callback: a function of the program and its argument, which may be called on any thread.
-struct Callback<F, A>(F, A);
+/// A callback of the program, which may run on any thread.
+struct Callback<F>(F);
 
 // SAFETY: promised by the callers of the functions below.
-unsafe impl<F, A> Send for Callback<F, A> {}
+unsafe impl<F> Send for Callback<F> {}
 
-/// Runs a callback of the program on this thread, which may have sections meanwhile.
-fn run(callback: impl FnOnce()) {
-    (words::flavour().enter)();
-    callback();
-    (words::flavour().leave)();
-}
-
-impl Callback<(), NonNull<Head>> {
+impl<F: FnOnce()> Callback<F> {
+    /// The thread that runs it may have sections meanwhile.
     fn run(self) {
-        // SAFETY: the promise of `quiescent_urcu_call`'s caller: the head is as it was.
-        run(|| unsafe { (self.1.as_ref().run)(self.1) });
+        (words::flavour().enter)();
+        (self.0)();
+        (words::flavour().leave)();
     }
 }
 
-impl Callback<Function, *mut c_void> {
-    fn run(self) {
-        // SAFETY: the promise of `quiescent_urcu_defer`'s caller.
-        run(|| unsafe { (self.0)(self.1) });
-    }
-}
-
-fn queue(callback: impl FnOnce() + Send + 'static) {
+/// # Safety
+/// It may run after a grace period, on any thread.
+unsafe fn queue(callback: impl FnOnce() + 'static) {
+    let callback = Callback(callback);
+    let run = move || callback.run();
     match environment::is_lazy() {
-        true => words::domain().defer_lazy(callback),
-        false => words::domain().defer(callback),
+        true => words::domain().defer_lazy(run),
+        false => words::domain().defer(run),
     }
 }
 
@@ -118,18 +110,19 @@ unsafe extern "C" fn quiescent_urcu_call(
     head: NonNull<Head>,
     run: unsafe extern "C" fn(NonNull<Head>),
 ) {
-    // SAFETY: the caller's promise.
-    unsafe { (&raw mut (*head.as_ptr()).run).write(run) };
-    let callback = Callback((), head);
-    queue(move || callback.run());
+    // SAFETY: the caller's promise; the head is as it was when the callback runs.
+    unsafe {
+        (&raw mut (*head.as_ptr()).run).write(run);
+        queue(move || (head.as_ref().run)(head));
+    }
 }
 
 /// # Safety
 /// `run(argument)` may be called after a grace period, on any thread.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn quiescent_urcu_defer(run: Function, argument: *mut c_void) {
-    let callback = Callback(run, argument);
-    queue(move || callback.run());
+    // SAFETY: the caller's promise.
+    unsafe { queue(move || run(argument)) };
 }
 
 /// Before a fork, if the program says so: the child runs what is queued, too.

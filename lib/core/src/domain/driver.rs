@@ -225,9 +225,9 @@ impl<'a> Turn<'a> {
         let core = self.core();
         let mut newly = 0;
         if let Some(foreign) = readers.0.foreign() {
-            foreign.words.advance();
+            foreign.advance();
             if arm {
-                newly = foreign.words.arm(&mut core.engine.holdouts()); // [FR-3]
+                newly = foreign.arm(&mut core.engine.holdouts()); // [FR-3]
             }
         }
         for cpu in core.engine.holdouts() {
@@ -252,8 +252,8 @@ impl<'a> Turn<'a> {
             };
             count(counter);
             if let Some(foreign) = state.readers().0.foreign() {
-                foreign.words.advance();
-                if foreign.words.execute_fences() {
+                foreign.advance();
+                if foreign.execute_fences() {
                     full_fence(); // [GP-1] [GP-2]
                     return Some(Ok(None));
                 }
@@ -286,7 +286,7 @@ impl<'a> Turn<'a> {
             let past = deadline.is_some_and(|deadline| now >= deadline);
             let end = deadline.map_or(until, |deadline| deadline.min(until));
             let foreign = state.readers().0.foreign();
-            let hears = foreign.is_some_and(|it| it.words.hears());
+            let hears = foreign.is_some_and(|it| it.hears());
             let end = match state.may_miss_readers() && !hears {
                 true => end.min(now.saturating_add(nap_ns(naps))), // [RD-4]
                 false => end,
@@ -296,7 +296,7 @@ impl<'a> Turn<'a> {
                 state.env().publish();
                 let timeout = Some(Duration::from_nanos(end - now));
                 match foreign.zip(timeout) {
-                    Some((foreign, timeout)) => foreign.words.sleep(timeout),
+                    Some((foreign, timeout)) => foreign.sleep(timeout),
                     None => prim::futex_wait(&state.sleeper, sleeper, timeout),
                 }
             }
@@ -414,7 +414,7 @@ impl State {
     /// Ends the sleep of a driver.
     fn wake_sleeper(&self) {
         match self.readers().0.foreign() {
-            Some(foreign) => foreign.words.wake(),
+            Some(foreign) => foreign.wake(),
             None => prim::futex_wake(&self.sleeper),
         }
     }

@@ -37,7 +37,6 @@ use crate::prim::linked::{Linked, List};
 use crate::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
-use crate::reader::foreign::ForeignReaders;
 use crate::reader::records::RecordOwner;
 use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
@@ -166,10 +165,7 @@ impl Domain {
                 }
                 None => return,
             },
-            DomainReaders::Counted(counted)
-            | DomainReaders::Foreign(ForeignReaders {
-                queues: counted, ..
-            }) => match counted.of_slot_if_any(slot.cpu()) {
+            others => match others.tally_if_any(slot) {
                 Some(tally) => tally.queue.attached(),
                 None => return,
             },

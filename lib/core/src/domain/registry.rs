@@ -12,7 +12,7 @@ use crate::prim::{Ordering, arena};
 use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
 use crate::reader::counted::Counted;
-#[cfg(feature = "foreign")]
+#[cfg(any(test, feature = "foreign"))]
 use crate::reader::foreign::{ForeignReaders, ForeignWords};
 use crate::reader::records::ReaderRecords;
 use crate::reader::set::DomainReaders;
@@ -32,21 +32,21 @@ impl Domain {
     fn find(env: &'static Env, counted: bool) -> &'static Domain {
         env.threads.mode.resolve();
         let mut domains = env.registry.domains.iter();
-        let left = domains.find(|it| it.readers.is_counted() == counted && it.take_over());
+        let left = domains.find(|it| it.readers.counted().is_some() == counted && it.take_over());
         left.unwrap_or_else(|| {
             if !counted {
                 let records = DomainReaders::Records(ReaderRecords::new());
                 return Domain::make(env, records, UNNAMED);
             }
             let domains = env.registry.domains.iter();
-            let others = domains.filter(|it| it.readers.is_counted()).count();
+            let others = domains.filter(|it| it.readers.counted().is_some()).count();
             let counted = DomainReaders::Counted(Counted::new());
             Domain::make(env, counted, SRCUS + others as u32)
         })
     }
 
     /// A domain of readers that `words` describes. It is never dropped.
-    #[cfg(feature = "foreign")]
+    #[cfg(any(test, feature = "foreign"))]
     pub fn foreign(env: &'static Env, words: &'static dyn ForeignWords) -> &'static Domain {
         env.threads.mode.resolve();
         let readers = DomainReaders::Foreign(ForeignReaders::new(words));

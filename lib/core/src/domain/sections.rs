@@ -16,7 +16,6 @@ use crate::domain::state::{Core, State};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::per_thread::Queue;
 use crate::reader::counted::Counted;
-use crate::reader::foreign::ForeignReaders;
 use crate::reader::local::Local;
 use crate::reader::mode::FenceMode;
 use crate::reader::records::ReaderRecords;
@@ -56,10 +55,7 @@ impl Domain {
                 local.note_record(record);
                 record.queue.attached()
             }
-            DomainReaders::Counted(counted)
-            | DomainReaders::Foreign(ForeignReaders {
-                queues: counted, ..
-            }) => counted.of_slot_if_any(slot.cpu())?.queue.attached(),
+            others => others.tally_if_any(slot)?.queue.attached(),
         };
         // SAFETY: null, or a queue; queues live forever.
         unsafe { attached.as_ref() }
@@ -228,7 +224,7 @@ impl Env {
             return rounds >= EXIT_ROUNDS; // then the slot remains a named holdout forever
         }
         run::forget_debt(&local); // its queues are the next thread's
-        #[cfg(feature = "foreign")]
+        #[cfg(any(test, feature = "foreign"))]
         for domain in self.registry.domains.iter() {
             domain.leave_foreign(slot);
         }
@@ -240,13 +236,13 @@ impl Env {
     }
 }
 
-#[cfg(feature = "foreign")]
+#[cfg(any(test, feature = "foreign"))]
 impl Domain {
     /// The calling thread, which has this slot, is no foreign reader here any more. Once this returns, no
     /// scan looks at its word.
     pub fn leave_foreign(&self, slot: &Slot) {
         if let Some(foreign) = self.readers.foreign() {
-            foreign.words.leave(slot.cpu());
+            foreign.leave(slot.cpu());
             drop(self.state_if_any().map(State::lock)); // a scan that may have found the word is over
         }
     }

@@ -222,7 +222,7 @@ impl State {
     /// A leaked state for a domain of the program.
     pub fn leak(domain: &'static Domain) -> &'static State {
         let mut config = State::config();
-        if domain.readers.is_counted() {
+        if domain.readers.counted().is_some() {
             config = Config {
                 pace: config.pace,
                 ..Config::sleepable()

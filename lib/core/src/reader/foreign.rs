@@ -62,11 +62,11 @@ pub struct ForeignReaders {
     pub words: &'static dyn ForeignWords,
     /// Has the places of the threads' queues.
     pub queues: Counted,
-    #[cfg(not(feature = "foreign"))]
+    #[cfg(not(any(test, feature = "foreign")))]
     _never: std::convert::Infallible,
 }
 
-#[cfg(feature = "foreign")]
+#[cfg(any(test, feature = "foreign"))]
 impl ForeignReaders {
     pub fn new(words: &'static dyn ForeignWords) -> ForeignReaders {
         ForeignReaders {

@@ -8,11 +8,12 @@ use crate::prim::{AtomicU32, Ordering, full_fence};
 use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::UnderLock;
 use crate::reader::counted::{Counted, Origin};
-use crate::reader::foreign::ForeignReaders;
+use crate::reader::foreign::{ForeignReaders, ForeignWords};
 use crate::reader::holdout::Holdout;
 use crate::reader::local::Local;
 use crate::reader::records::{ReaderRecords, RecordOwner};
 use crate::reader::registration::Threads;
+use crate::reader::tally::Tally;
 use crate::reader::threads::Slot;
 use crate::reader::unregistered::{UNREGISTERED, Unregistered};
 use crate::reader::word::FLAG_CLEAR;
@@ -38,17 +39,31 @@ impl DomainReaders {
         matches!(self, DomainReaders::Threads)
     }
 
-    /// Such a domain's readers.
-    pub fn foreign(&self) -> Option<&ForeignReaders> {
+    /// The words of another library's readers.
+    pub fn foreign(&self) -> Option<&'static dyn ForeignWords> {
         match self {
-            DomainReaders::Foreign(foreign) => Some(foreign),
+            DomainReaders::Foreign(foreign) => Some(foreign.words),
             _ => None,
         }
     }
 
-    /// True for an `Srcu`.
-    pub fn is_counted(&self) -> bool {
-        matches!(self, DomainReaders::Counted(_))
+    /// The counts of an `Srcu`.
+    pub fn counted(&self) -> Option<&Counted> {
+        match self {
+            DomainReaders::Counted(counted) => Some(counted),
+            _ => None,
+        }
+    }
+
+    /// Where a slot's queue is noted if its threads have no record of their own: with an `Srcu`'s counts, or
+    /// beside words of another library's readers.
+    pub fn tally_if_any(&self, slot: &Slot) -> Option<&Tally> {
+        let tallies = match self {
+            DomainReaders::Threads | DomainReaders::Records(_) => return None,
+            DomainReaders::Counted(counted) => counted,
+            DomainReaders::Foreign(foreign) => &foreign.queues,
+        };
+        tallies.of_slot_if_any(slot.cpu())
     }
 
     /// The number of a slot's threads among the readers, and the place of their queue; creates both. `None`:
@@ -74,10 +89,10 @@ impl DomainReaders {
     /// True if a section is open, judged by one scan.
     pub fn is_inside(&self) -> bool {
         match self {
-            DomainReaders::Threads => true,
+            // Domains of foreign readers are never dropped.
+            DomainReaders::Threads | DomainReaders::Foreign(_) => true,
             DomainReaders::Records(records) => records.is_inside(),
             DomainReaders::Counted(counted) => counted.is_inside(),
-            DomainReaders::Foreign(_) => true, // such a domain is never dropped
         }
     }
 
@@ -130,7 +145,7 @@ impl Host for View<'_> {
             return words.reader.scan();
         }
         if let Some(foreign) = self.0.0.foreign() {
-            return foreign.words.observe(cpu);
+            return foreign.observe(cpu);
         }
         let outside = match self.0 {
             ReaderSet(DomainReaders::Counted(counted), _) => counted.look(cpu as usize),

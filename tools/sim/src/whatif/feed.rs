@@ -450,9 +450,7 @@ fn spawn(
         in_kernel,
         uncounted: (recorded.window.start_ns, uncounted),
     };
-    if let Some(first) = &work.slept {
-        work.compare(1, first, at);
-    }
+    work.compare(1, first, at);
     machine.spawn(&life.name, cpu, at, work);
     machine.defer(first.deferred);
     Some(shift)

@@ -2,7 +2,6 @@
 //! counts, as those of an `Srcu`; the tests are the readers.
 
 mod alone;
-#[cfg(feature = "foreign")]
 mod foreign;
 mod role;
 

@@ -108,24 +108,34 @@ fn own_slot(domain: &'static Domain) -> &'static crate::reader::threads::Slot {
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A grace period waits for the section of another thread. The driver sleeps, and is woken by its end.
-#[test]
-fn a_section_of_another_kind_is_waited_for() {
-    let (words, domain) = foreign();
-    static OVER: AtomicBool = AtomicBool::new(false);
+/// A thread that is in a section while this runs, with the number of its slot; it is there already.
+fn inside(
+    (words, domain): (&'static Words, &'static Domain),
+    run: impl FnOnce(usize) + Send + 'static,
+) -> std::thread::JoinHandle<()> {
     let (begun, has_begun) = channel();
     let reader = std::thread::spawn(move || {
         let slot = own_slot(domain).cpu() as usize;
         words.enter(slot);
         begun.send(()).expect("the test waits");
+        run(slot);
+        words.exit(slot);
+    });
+    has_begun.recv().expect("the reader runs");
+    reader
+}
+
+/// A grace period waits for the section of another thread. The driver sleeps, and is woken by its end.
+#[test]
+fn a_section_of_another_kind_is_waited_for() {
+    let (words, domain) = foreign();
+    static OVER: AtomicBool = AtomicBool::new(false);
+    let reader = inside((words, domain), |_| {
         while words.slept.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
         }
         OVER.store(true, Ordering::SeqCst);
-        words.exit(slot);
-        slot
     });
-    has_begun.recv().expect("the reader runs");
     let start = Instant::now();
     assert_eq!(domain.state().synchronize(How::within(LONG)), Ok(()));
     assert!(OVER.load(Ordering::SeqCst), "it has ended too early");
@@ -138,17 +148,11 @@ fn a_section_of_another_kind_is_waited_for() {
 fn later_sections_have_another_generation() {
     let (words, domain) = foreign();
     static ENDED: AtomicBool = AtomicBool::new(false);
-    let (begun, has_begun) = channel();
-    let reader = std::thread::spawn(move || {
-        let slot = own_slot(domain).cpu() as usize;
-        words.enter(slot);
-        begun.send(()).expect("the test waits");
+    let reader = inside((words, domain), |slot| {
         while !ENDED.load(Ordering::Acquire) {
             words.enter(slot); // the end of the section before, and the beginning of the next
         }
-        words.exit(slot);
     });
-    has_begun.recv().expect("the reader runs");
     let passed = domain
         .state()
         .synchronize(How::within(Duration::from_secs(10)));
