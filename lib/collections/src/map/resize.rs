@@ -149,6 +149,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 bucket.unlock(*tags);
             }
         }
+        next.begin_unit(unit, bits);
         let mut overflows = Vec::new();
         for &(index, hash) in hashed.iter() {
             let to = next.bucket(hash);

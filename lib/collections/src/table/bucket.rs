@@ -140,6 +140,11 @@ impl Bucket {
         self.slots[1].store(second.0, Ordering::Relaxed);
         self.low.store(first.1 | second.1 << 8, Ordering::Relaxed);
     }
+
+    /// Makes it an empty bucket, of memory that is zero. No thread can reach it.
+    pub fn begin_empty(&self) {
+        self.high.store(0, Ordering::Relaxed);
+    }
 }
 
 impl Tags {

@@ -147,6 +147,15 @@ impl Table {
         self.bits().min(next.bits())
     }
 
+    /// Writes to the buckets of a unit, which no thread can reach, before they are read: of memory that was
+    /// never used a read maps a page of zeros, and then a write interrupts the program's other CPUs.
+    pub fn begin_unit(&self, unit: usize, bits: u32) {
+        let each = self.len() >> bits;
+        self.buckets()[unit * each..][..each]
+            .iter()
+            .for_each(Bucket::begin_empty);
+    }
+
     /// Takes so many units, of which this returns the first.
     pub fn claim(&self, stride: usize, units: usize) -> std::ops::Range<usize> {
         if self.claimed.load(Ordering::Relaxed) >= units {

@@ -1,5 +1,6 @@
 //! What is left when no thread calls any more is done by the library.
 
+use crate::alone::alone;
 use crate::counted::Count;
 use quiescent::tuning::{FlushTimes, flush_times, set_flush_times};
 use quiescent_collections::RcuHashMap;
@@ -57,4 +58,38 @@ fn a_batch_of_a_thread_that_has_ended_is_freed() {
         });
     });
     wait_for(|| count.now() == 0);
+}
+
+#[cfg(target_os = "linux")]
+fn page_faults() -> i64 {
+    // SAFETY: numbers, which zeros are.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: it writes to the place that it is given.
+    assert_eq!(
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) },
+        0
+    );
+    usage.ru_minflt
+}
+
+/// A page that is read before it is written takes two faults, and the second one interrupts the program's
+/// other CPUs: then look-ups there take microseconds while a map grows.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_new_table_is_written_before_it_is_read() {
+    alone(|| {
+        const ENTRIES: u64 = 1 << 20;
+        let map: RcuHashMap<u64, ()> = RcuHashMap::new();
+        for key in 0..ENTRIES / 16 {
+            map.pin().insert(key, ());
+        }
+        let before = page_faults();
+        for key in ENTRIES / 16..ENTRIES {
+            map.pin().insert(key, ());
+        }
+        let faults = page_faults() - before;
+        // Entries of 8 bytes; a bucket of 64 bytes for 8, and the smaller tables before.
+        let pages = (8 * ENTRIES + 2 * 8 * ENTRIES) as i64 / 4096;
+        assert!(faults <= pages * 6 / 5, "{faults} faults in {pages} pages");
+    });
 }
