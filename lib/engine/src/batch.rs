@@ -29,8 +29,21 @@ const SHARE: u64 = 50;
 /// A new fence has the weight of one in so many in the average.
 const WEIGHT: u32 = 8;
 
+/// Large values own more than this on average. A batch of them ends at one part in so many of the bytes: the
+/// thread drops them while its processor's caches still have them, which saves more than the grace periods
+/// cost.
+const LARGE: u64 = 16 << 10;
+const LARGE_PART: u64 = 8;
+
 /// A thread that holds more than so many of the largest batches is in a flood.
 const FLOOD: u64 = 4;
+
+impl Held {
+    /// Is the mean one large?
+    pub(crate) fn is_large(self) -> bool {
+        self.bytes > self.count.saturating_mul(LARGE)
+    }
+}
 
 impl Global {
     /// A fence for deferred work took `took_ns`, and ended at `now_ns`: an input of the host. (Of a fence for
@@ -62,12 +75,14 @@ impl Global {
         u64::from(self.fences.average_ns)
     }
 
-    /// So many callbacks of a lane, or so many bytes of them, make a batch now.
-    pub fn batch_of(&self, lane: Lane) -> Held {
+    /// So many callbacks of a lane, or so many bytes of them, make a batch now. `large`: those of the owner are
+    /// [large](Held::is_large).
+    pub fn batch_of(&self, lane: Lane, large: bool) -> Held {
         let defer = self.config.defer;
         let count = defer.batch.saturating_add(u64::from(self.fences.more));
         let bytes = match lane {
             Lane::Plain => defer.batch_bytes,
+            Lane::Own if large => defer.code_batch_bytes / LARGE_PART,
             Lane::Own | Lane::Code | Lane::Head => defer.code_batch_bytes,
         };
         Held {
@@ -130,14 +145,14 @@ mod tests {
                 self.1 += between + took;
                 self.0.fence_ended(took, self.1);
             }
-            self.0.batch_of(Lane::Plain)
+            self.0.batch_of(Lane::Plain, false)
         }
     }
 
     #[test]
     fn batches_grow_while_fences_take_more_than_a_fiftieth_and_shrink_otherwise() {
         let mut rig = Rig::new(Config::threads());
-        assert_eq!(rig.0.batch_of(Lane::Plain), BASE);
+        assert_eq!(rig.0.batch_of(Lane::Plain, false), BASE);
         assert_eq!(rig.fences(10, 15_000, 750_000), BASE, "a fiftieth");
         let more = rig.fences(1, 15_000, 749_999);
         assert_eq!((more.count, more.bytes), (2560, 240 << 10));

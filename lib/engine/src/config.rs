@@ -86,6 +86,7 @@ pub struct Defer {
     pub batch_bytes: u64,
     /// This many make a batch of closures and destructors. Most of their bytes are an estimate
     /// ([`owner::UNWEIGHED`](crate::owner::UNWEIGHED)): a batch of those is limited by its number.
+    /// An owner whose values are [large](crate::batch) makes batches of a smaller part.
     pub code_batch_bytes: u64,
     /// Where fences take much of the time, a batch grows to this many times all three
     /// ([`batch`](crate::batch)).

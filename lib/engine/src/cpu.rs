@@ -46,9 +46,11 @@ pub struct Cpu {
     pub(crate) drained: bool,
     /// The owner runs the code of its own lane itself.
     pub(crate) owner_runs: bool,
+    /// The values in its last batch were large.
+    pub(crate) large: bool,
 }
 
-const _: () = assert!(size_of::<Cpu>() <= 600);
+const _: () = assert!(size_of::<Cpu>() <= 608);
 
 /// A time as a [`Cpu`] stores it: time 0 is none of those that callbacks wait for.
 pub(crate) fn moment(ns: u64) -> Option<NonZeroU64> {
@@ -74,6 +76,7 @@ impl Cpu {
             tight: true,
             drained: false,
             owner_runs: false,
+            large: false,
         }
     }
 

@@ -143,7 +143,11 @@ impl Cpu {
         // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(stamp);
         let idle = self.idle(global);
-        let batches = Lane::ALL.map(|lane| global.batch_of(lane));
+        let values = idle[Lane::Own as usize];
+        if values.count > 0 {
+            self.large = values.is_large();
+        }
+        let batches = Lane::ALL.map(|lane| global.batch_of(lane, self.large));
         let full = idle
             .iter()
             .zip(batches)

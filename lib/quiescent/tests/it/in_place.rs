@@ -295,8 +295,9 @@ fn a_destructor_that_does_not_return_is_reported() {
     needs!(fence);
     isolated(|| {
         on_report(remember);
+        // Not so short that the worker takes the value before its owner, on a busy machine.
         let short = tuning::FlushTimes {
-            lazy: SHORT,
+            lazy: SHORT * 400,
             prompt: SHORT,
         };
         tuning::set_flush_times(short);

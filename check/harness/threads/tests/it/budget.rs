@@ -204,6 +204,28 @@ fn an_owner_that_does_not_reclaim_wakes_the_worker_and_yields() {
     }
 }
 
+/// The first batch is looked at when its credit is used up; then it is known that values are large.
+#[test]
+fn a_thread_that_drops_large_values_has_smaller_batches() {
+    let full = Defer::threads().code_batch_bytes;
+    let own = Lane::Own as usize;
+    for (each, batch) in [(100 << 10, full / 8), (16 << 10, full), (1200, full)] {
+        let mut rig = Rig::new(1, 1 << 30, 1 << 20);
+        let _ = rig.retire(0, 1, 8); // the first one has no credit
+        rig.push(0, own, 2, 2 * each);
+        let left = rig.refill(0, Urgency::Lazy).credit[own].bytes;
+        assert_eq!(left, batch - 2 * each, "{each}");
+        rig.grace_period();
+        while rig.run(0, Lane::Own, 1) == 1 {}
+        let left = rig.refill(0, Urgency::Lazy).credit[own].bytes;
+        assert_eq!(left, batch, "{each}: the next ones are alike");
+        let count = batch.div_ceil(each);
+        rig.push(0, own, count, count * each);
+        let _ = rig.refill(0, Urgency::Lazy);
+        assert_eq!(rig.global().counts().flushes.of(Cause::Batch), 1, "{each}");
+    }
+}
+
 #[test]
 fn a_batch_of_code_is_limited_by_its_number_and_by_more_bytes() {
     let Defer {
