@@ -75,8 +75,8 @@ impl Global {
         u64::from(self.fences.average_ns)
     }
 
-    /// So many callbacks of a lane, or so many bytes of them, make a batch now. `large`: those of the owner are
-    /// [large](Held::is_large).
+    /// So many callbacks of a lane, or so many bytes of them, make a batch now. `large`: those of the owner
+    /// are.
     pub fn batch_of(&self, lane: Lane, large: bool) -> Held {
         let defer = self.config.defer;
         let count = defer.batch.saturating_add(u64::from(self.fences.more));
