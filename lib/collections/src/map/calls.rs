@@ -188,23 +188,34 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         value: V,
         guard: &'g Guard<impl Handle + Reads<D::Brand>>,
     ) -> Result<&'g V, Occupied<'g, K, V>> {
-        self.check(guard);
-        let core = self.core_for_writing();
-        let hash = core.hash(&key);
-        let (desk, taken, locked) = core.locked_to_put(hash, &key);
-        if let Some(place) = locked.found {
-            core.unlock(&locked);
-            // SAFETY: found in this section.
-            let current = unsafe { &core.entry(place.index).value };
-            return Err(Occupied {
+        match self.find_or_put(Entry { key, value }, guard) {
+            (entry, None) => Ok(&entry.value),
+            (Entry { value: current, .. }, Some(Entry { key, value })) => Err(Occupied {
                 current,
                 key,
                 value,
-            });
+            }),
         }
-        Ok(&core
-            .put(locked, hash, taken, Entry { key, value }, desk)
-            .value)
+    }
+
+    /// The map's entry of a key, and the one that was passed here if it was not inserted.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn find_or_put<'g>(
+        &'g self,
+        entry: Entry<K, V>,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> (&'g Entry<K, V>, Option<Entry<K, V>>) {
+        self.check(guard);
+        let core = self.core_for_writing();
+        let hash = core.hash(&entry.key);
+        let (desk, taken, locked) = core.locked_to_put(hash, &entry.key);
+        let Some(place) = locked.found else {
+            return (core.put(locked, hash, taken, entry, desk), None);
+        };
+        core.unlock(&locked);
+        // SAFETY: found in this section.
+        (unsafe { core.entry(place.index) }, Some(entry))
     }
 
     /// Sets the value of a key that the map has, and returns the one that it had; without the key it does

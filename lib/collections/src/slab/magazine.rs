@@ -11,6 +11,8 @@
 
 use std::ptr;
 
+use quiescent::tuning::UNWEIGHED;
+
 use super::BATCH;
 use crate::prim::{
     AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, lock,
@@ -169,6 +171,9 @@ pub struct Magazine {
     locked: AtomicU32,
 }
 
+/// Entries that own so many bytes are a batch: what a full one of entries that are not weighed counts.
+const HEAVY: usize = BATCH * UNWEIGHED;
+
 /// After so many entries more or less of a thread, the map looks whether its table has the right size.
 const LOOK: u32 = 64;
 
@@ -277,14 +282,16 @@ impl Mine<'_> {
         &self.magazine.free
     }
 
-    /// Puts an index to those of the batch. Returns whether the batch is to be sealed now.
+    /// Puts an index to those of the batch. Returns whether the batch is to be sealed now: also a small one,
+    /// if its entries own much.
     pub fn remove(&self, index: u32, weight: usize, batch: usize) -> Removed {
         let length = self.magazine.gone.push(index);
         let sum = self.magazine.weight.load(Ordering::Relaxed);
         let sum = sum.saturating_add(weight);
         self.magazine.weight.store(sum, Ordering::Relaxed);
         match length {
-            length if length >= batch || self.lock.is_some() && self.is_asked() => Removed::Full,
+            length if length >= batch || sum >= HEAVY => Removed::Full,
+            _ if self.lock.is_some() && self.is_asked() => Removed::Full,
             1 => Removed::First,
             _ => Removed::Kept,
         }
