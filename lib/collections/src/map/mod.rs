@@ -74,9 +74,10 @@ use crate::table::Table;
 /// use, but each table that was replaced waits, too. A batch counts as eight times its entries' own size, so
 /// that the memory is used again while it is in the caches.
 ///
-/// What entries *own* is not visible: one with a destructor counts [1 KiB](quiescent::tuning::UNWEIGHED) more,
-/// as a value of a cell. Say [`weighed`](RcuHashMap::weighed) for keys and values that own much: then each
-/// counts what it owns, and removed entries that own 256 KiB are retired at once, however few they are.
+/// What entries *own* is not visible: each with a destructor counts
+/// [1 KiB](quiescent::tuning::UNWEIGHED) more, as a value of a cell does. Say
+/// [`weighed`](RcuHashMap::weighed) for keys and values that own much: then each counts what it owns, and
+/// removed entries that own 256 KiB are retired at once, however few they are.
 ///
 /// Dropping the map frees everything at once, also in a destructor or a section: no reader can have
 /// references, as these borrow the map. It waits while the worker moves some entries: hold no lock that a
@@ -112,6 +113,7 @@ use crate::table::Table;
 ///   changes, resizes or drops the map may wait for ever for a lock or a part of a resize that the child does
 ///   not have. A batch that was partly filled is retired when it is full, and only writers go on with a
 ///   resize.
+///   In a child that runs inherited callbacks, those that free what a map has removed may wait in this way.
 /// * Writes are not for signal handlers; reads are.
 ///
 /// These do not compile:

@@ -15,8 +15,8 @@ use crate::map::{Entry, RcuHashMap};
 
 /// A hash set whose readers take no lock, execute no fence, and write to no shared memory.
 ///
-/// It is an [`RcuHashMap`] with the values `()`, which take no memory. What that promises of progress, memory,
-/// domains, and bad input is promised here. Calls take a [`Guard`], or the set is
+/// It is an [`RcuHashMap`] with the values `()`, which take no memory. What that promises of progress,
+/// memory, domains, and bad input is promised here. Calls take a [`Guard`], or the set is
 /// [pinned](RcuHashSet::pin); an element that is found lives as long as the guard.
 ///
 /// ```

@@ -18,8 +18,10 @@ use crate::prim::{
     AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, lock,
 };
 
-/// Leaf `n` has the magazines of `1 << n` threads.
-const LEAVES: usize = 24;
+/// Leaf `n` has the magazines of `1 << n` threads. There are more than indexes need, so that the compiler
+/// sees that none is out of bounds.
+const LEAVES: usize = u32::BITS as usize;
+const _: () = assert!(quiescent::THREAD_INDEXES < u32::MAX as usize);
 
 /// The owner of what threads without an index share: behind the last leaf.
 const NO_THREAD: usize = usize::MAX - 1;
@@ -351,9 +353,6 @@ impl Magazines {
             return self.shared();
         };
         let (leaf, place) = place_of(owner);
-        if leaf >= LEAVES {
-            return self.shared();
-        }
         let mut first = self.leaves[leaf].load(Ordering::Acquire);
         if first.is_null() {
             first = self.add(leaf);
@@ -460,8 +459,9 @@ fn slice_of(first: *mut Magazine, leaf: usize) -> ptr::NonNull<[Magazine]> {
 /// The leaf of a thread's magazine, and the place in it.
 #[inline(always)]
 fn place_of(owner: usize) -> (usize, usize) {
-    let leaf = (owner + 1).ilog2() as usize;
-    (leaf, owner + 1 - (1 << leaf))
+    let number = owner as u32 + 1;
+    let leaf = (number | 1).ilog2(); // the compiler sees that it has a logarithm
+    (leaf as usize, (number ^ 1 << leaf) as usize)
 }
 
 #[cfg(test)]
