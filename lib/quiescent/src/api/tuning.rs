@@ -4,7 +4,6 @@ use quiescent_core::domain::settings::Runner;
 use std::time::Duration;
 
 use quiescent_engine::credit::Defer;
-use quiescent_engine::owner;
 
 use super::home::Drained;
 use crate::global::{env, home};
@@ -23,7 +22,7 @@ pub const PROMPT: Duration = Duration::from_nanos(Defer::threads().prompt_ns);
 
 /// The bytes that a value with a destructor counts as owning, besides its own size, unless the program says
 /// what it owns ([`Retired::with_owned_bytes`](crate::Retired::with_owned_bytes), [`Weigh`](crate::Weigh)).
-pub const UNWEIGHED: usize = owner::UNWEIGHED;
+pub const UNWEIGHED: usize = quiescent_engine::owner::UNWEIGHED;
 
 /// The longest wait: a hundred years, which no sum of times overflows.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
