@@ -56,10 +56,10 @@ macro_rules! built_in {
 }
 
 /// The files that are part of the program, in the order in which they are run.
-const BUILT_IN: [(&str, &str); 29] = built_in!(
+const BUILT_IN: [(&str, &str); 30] = built_in!(
     "TREE01" "TREE02" "TREE03" "TREE04" "TREE05" "TREE06" "TREE07" "TREE08" "TREE09" "TREE10"
     "LAZY01" "LAZY02" "LAZY03" "LAZY04" "DROP01" "FORK01" "FORK02" "BUSY01" "BUSY02" "STALL01" "SOLE01"
-    "BARR01" "FENCE01" "SRCU-N" "SRCU-P" "SRCU-T" "DOMAIN-N" "DOMAIN-P" "DOMAIN-T"
+    "BARR01" "FENCE01" "MAP01" "SRCU-N" "SRCU-P" "SRCU-T" "DOMAIN-N" "DOMAIN-P" "DOMAIN-T"
 );
 
 /// The largest number of threads of a scenario.

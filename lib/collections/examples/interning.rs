@@ -1,12 +1,12 @@
 //! Interning: threads turn texts into shared names, of which equal ones are stored once. Names that no thread
-//! uses any more are removed now and then, and the map gives their memory back.
+//! uses any more are removed now and then, and the set gives their memory back.
 //!
 //!     cargo run --release --example interning
 
 use std::sync::Arc;
 use std::thread;
 
-use quiescent_collections::RcuHashMap;
+use quiescent_collections::RcuHashSet;
 
 /// Threads that intern.
 const THREADS: u64 = 2;
@@ -17,10 +17,10 @@ const DIFFERENT: u64 = 10_000;
 /// One of so many names is kept.
 const KEPT: u64 = 100;
 
-/// Key and value share the text: so a lookup by `&str` allocates nothing.
+/// A lookup by `&str` allocates nothing.
 #[derive(Default)]
 struct Names {
-    names: RcuHashMap<Arc<str>, Arc<str>>,
+    names: RcuHashSet<Arc<str>>,
 }
 
 impl Names {
@@ -30,19 +30,19 @@ impl Names {
             return name.clone();
         }
         // If another thread is faster, both return its name.
-        let name = Arc::<str>::from(text);
-        names.get_or_insert_with(name.clone(), || name).clone()
+        names.get_or_insert(text.into()).clone()
     }
 
-    /// Removes the names that only the map has.
+    /// Removes the names that only the set has.
     ///
     /// A thread may have found such a name just before and clone it just after. It keeps its name; a thread
     /// that interns the text later gets another one. So compare names by `==`, which looks at the addresses
     /// first.
     fn purge(&self) {
         let names = self.names.pin();
-        names.retain(|_, name| Arc::strong_count(name) > 2); // the key and the value
-        names.shrink_to_fit(); // it would shrink by itself, later
+        names.retain(|name| Arc::strong_count(name) > 1);
+        // It would shrink by itself, later.
+        self.names.as_map().shrink_to_fit(names.guard());
     }
 }
 

@@ -2,6 +2,7 @@
 //! and write to no memory that other threads write. [`quiescent`] explains sections, guards and domains.
 //!
 //! * [`RcuHashMap`]: keys that are looked up often, and inserted and removed by any thread.
+//! * [`RcuHashSet`]: the same without values.
 //! * [`RcuArc`]: one object that many threads refer to for long; counting writes no shared memory.
 //!
 //! ```
@@ -17,7 +18,7 @@
 //! | the data | structure |
 //! |---|---|
 //! | a table that changes rarely, or as a whole | a `HashMap` in an [`RcuCell`](quiescent::RcuCell) |
-//! | entries that change one by one | [`RcuHashMap`]: two reads may see two states |
+//! | entries that change one by one | [`RcuHashMap`]: two reads may see two states; [`RcuHashSet`] |
 //! | the same, read across an `await` or by threads that wait | `new_in` with an [`Srcu`](quiescent::Srcu) |
 //! | one object, used for long by many threads, then closed | [`RcuArc`] |
 //! | values that are changed more often than they are read | a lock; or, in the map, values that are atomic |
@@ -27,8 +28,9 @@
 //! and a cache in an async service.
 //!
 //! # Features
-//! * `serde`: `Serialize` and `Deserialize` for the map.
-//! * `rayon`: `par_iter` of a pinned map, `par_extend`, and `collect` of a parallel iterator.
+//! * `serde`: `Serialize` and `Deserialize` for the map and the set.
+//! * `rayon`: `par_iter` of a pinned map, `par_extend` and `collect` of a parallel iterator for
+//!   both.
 
 #![deny(missing_docs)]
 // Pages say which feature or system an item needs; not which primitives, which are for checkers.
@@ -38,6 +40,7 @@ mod arc;
 mod bounds;
 mod map;
 mod prim;
+mod set;
 mod slab;
 mod table;
 
@@ -46,6 +49,7 @@ pub use bounds::{Hashes, Key, Stored};
 #[cfg(feature = "rayon")]
 pub use map::ParIter;
 pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};
+pub use set::{PinnedSet, RcuHashSet};
 
 /// The example of the package's README, compiled as a test.
 #[cfg(doctest)]

@@ -21,7 +21,7 @@ use crate::book::hand::{Hand, stay};
 use crate::book::kind::Kind;
 use crate::book::numbers::Numbers;
 use crate::book::options::Broken;
-use crate::book::periods::{Periods, Whose};
+use crate::book::periods::{Periods, Section, Whose};
 use crate::book::role::Role;
 use crate::book::target::{Held, Sent, Shared, Target, Targets};
 use crate::book::world::World;
@@ -91,7 +91,8 @@ pub fn section<P: Reads>(hand: &mut Hand) {
         10 => inside_another(hand, &target),
         11 => many::<P>(hand),
         12 => outliving(hand, target),
-        13..24 => P::own_shape(hand, target),
+        13 => visiting(hand, &target),
+        14..24 => P::own_shape(hand, target),
         _ => plain(hand, &target),
     }
 }
@@ -148,6 +149,21 @@ fn repinning<P: Periods>(hand: &mut Hand, target: &Target<P>) {
             hand.saw(kind, age);
         }
         P::repin(&mut section);
+    }
+}
+
+/// Visits all entries of the map, and looks at the elements once more at the end.
+fn visiting<P: Periods>(hand: &mut Hand, target: &Target<P>) {
+    let section = P::enter(&target.whose);
+    let Some(map) = section.load(&target.map) else {
+        return;
+    };
+    let map = map.pin();
+    let elements = map.values().flatten();
+    let seen: Vec<_> = elements.filter_map(|it| Seen::of(&it.0)).collect();
+    last(hand);
+    for (kind, age) in seen.iter().map(Seen::judge) {
+        hand.saw(kind, age);
     }
 }
 

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use quiescent::{Retired, intrusive};
+use quiescent_collections::Change;
 
 use crate::book::element::Element;
 use crate::book::ending::{self, Block, Dropping};
@@ -19,9 +20,9 @@ use crate::book::hand::{Hand, stay};
 use crate::book::kind::Kind;
 use crate::book::ledger::SLOTS;
 use crate::book::options::Broken;
-use crate::book::periods::{Own, Periods, Whose};
+use crate::book::periods::{Own, Periods, Section, Whose};
 use crate::book::role::Role;
-use crate::book::target::{Target, Targets};
+use crate::book::target::{self, BARE, KEYS, Target, Targets, key_of};
 use crate::book::waking;
 
 /// Updates until the run is over.
@@ -192,6 +193,10 @@ pub fn update<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, insid
     }
     let elements = &target.per_thread[hand.number];
     let slot = hand.numbers.below(SLOTS);
+    if kind == Kind::Mapped {
+        update_map(hand, target, Dropping(element));
+        return true;
+    }
     if kind.in_cell() {
         let mut new = Some(Dropping(element));
         let cell = &elements.cells[slot];
@@ -217,6 +222,48 @@ pub fn update<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, insid
         dispose(hand, target, Old::Raw(old), inside);
     }
     true
+}
+
+/// Puts an element into the map, in place of another; now and then many entries without one are added or
+/// removed, so that the map grows and shrinks.
+fn update_map<P: Periods>(hand: &mut Hand, target: &Target<P>, new: Dropping) {
+    let section = P::enter(&target.whose);
+    let map = section.load(&target.map).expect("taken at the end");
+    let map = map.pin();
+    let key = key_of(hand.number, hand.numbers.below(KEYS));
+    let new = Some(Box::new(new));
+    let old = match hand.numbers.below(4) {
+        0 if map.contains_key(&key) => map.replace(key, new),
+        1 => {
+            let old = map.remove(&key);
+            map.insert(key, new);
+            old
+        }
+        2 => {
+            let old = map.remove_if(&key, |_, _| true);
+            map.get_or_insert_with(key, || new);
+            old
+        }
+        _ => map.insert(key, new),
+    };
+    // The section holds its destructor off.
+    if let Some(old) = old.and_then(Option::as_deref) {
+        target::note(hand.world, NonNull::from(&old.0));
+    }
+    if hand.numbers.once_in(64) {
+        let bare = BARE | key_of(hand.number, 0);
+        match hand.numbers.below(4) {
+            0 => map.retain(|&key, _| key & !0xffff != bare),
+            1 => map.shrink_to_fit(),
+            _ => (0..hand.numbers.below(3000) as u64).for_each(|n| {
+                map.compute(bare | n, |found| match found {
+                    None => Change::Put(None),
+                    Some(_) if n % 3 == 0 => Change::Remove,
+                    Some(_) => Change::Keep,
+                });
+            }),
+        }
+    }
 }
 
 /// A misuse: readers can still find the block.

@@ -74,6 +74,9 @@ pub enum Kind {
     RetirePtrHurry,
     /// `retire_ptr_on_worker` of a plain block.
     RetirePtrOnWorker,
+    /// An entry of an `RcuHashMap` that is replaced or removed.
+    #[strum(serialize = "RcuHashMap")]
+    Mapped,
 }
 
 impl Kind {
@@ -111,6 +114,7 @@ impl Kind {
                 | Kind::TryRetire
                 | Kind::RetirePtr
                 | Kind::RetirePtrOnWorker
+                | Kind::Mapped
         )
     }
 

@@ -1,13 +1,15 @@
 //! Grace periods of any kind: the process's, an [`Srcu`]'s, a [`Domain`]'s. Their common interface, so that
 //! actors and oracles are written once.
 
+use std::hash::RandomState;
 use std::ops::Deref;
 use std::time::Duration;
 
 use quiescent::{
     BarrierFuture, Cookie, Counted, Domain, Global, GracePeriod, Guard, Handle, Many, PerThread,
-    RcuDomain, RcuOption, Runner, Srcu, SyncError,
+    RcuDomain, RcuOption, Reads, Runner, Srcu, SyncError,
 };
+use quiescent_collections::RcuHashMap;
 
 use super::numbers::Numbers;
 use super::role::Role;
@@ -74,9 +76,27 @@ impl Own {
     }
 }
 
+/// A map that is read under these grace periods.
+pub type Map<V, P> = RcuHashMap<u64, V, RandomState, P>;
+
+/// An open section, in which cells and maps are read.
+pub trait Section<P: Periods> {
+    fn load<'g, T: Send + Sync>(&'g self, cell: &'g RcuOption<T, P>) -> Option<&'g T>;
+    fn get<'g, V: Send + Sync + 'static>(&'g self, map: &'g Map<V, P>, key: u64) -> Option<&'g V>;
+}
+
+impl<P: Periods, E: Handle + Reads<P::Brand>> Section<P> for Guard<E> {
+    fn load<'g, T: Send + Sync>(&'g self, cell: &'g RcuOption<T, P>) -> Option<&'g T> {
+        cell.load(self)
+    }
+    fn get<'g, V: Send + Sync + 'static>(&'g self, map: &'g Map<V, P>, key: u64) -> Option<&'g V> {
+        map.get(&key, self)
+    }
+}
+
 /// The common interface. The names are those of the library.
 pub trait Periods: Handle + Send + Sync + 'static {
-    type Section;
+    type Section: Section<Self>;
 
     /// The role of its readers.
     const READER: Role;
@@ -101,10 +121,6 @@ pub trait Periods: Handle + Send + Sync + 'static {
     fn barrier(&self);
     fn barrier_async(&self) -> BarrierFuture<Self>;
     fn drain(&self, limit: Duration);
-    fn load<'g, T: Send + Sync>(
-        cell: &'g RcuOption<T, Self>,
-        section: &'g Self::Section,
-    ) -> Option<&'g T>;
 
     /// An operation whose object is dropped and must have no effect then.
     fn before_drop(&self, _numbers: &mut Numbers) {}
@@ -173,9 +189,6 @@ impl Periods for Global {
     fn drain(&self, limit: Duration) {
         quiescent::drain(limit);
     }
-    fn load<'g, T: Send + Sync>(cell: &'g RcuOption<T>, section: &'g Guard) -> Option<&'g T> {
-        cell.load(section)
-    }
     fn own(_whose: Whose<Global>) -> Own {
         Own::Process
     }
@@ -188,6 +201,21 @@ pub enum Inside<S, O> {
     Static(S),
     /// Keeps its grace periods.
     Owned(O),
+}
+
+impl<P: Periods, S: Section<P>, O: Section<P>> Section<P> for Inside<S, O> {
+    fn load<'g, T: Send + Sync>(&'g self, cell: &'g RcuOption<T, P>) -> Option<&'g T> {
+        match self {
+            Inside::Static(section) => section.load(cell),
+            Inside::Owned(section) => section.load(cell),
+        }
+    }
+    fn get<'g, V: Send + Sync + 'static>(&'g self, map: &'g Map<V, P>, key: u64) -> Option<&'g V> {
+        match self {
+            Inside::Static(section) => section.get(map, key),
+            Inside::Owned(section) => section.get(map, key),
+        }
+    }
 }
 
 /// What differs between the program's own kinds.
@@ -291,15 +319,6 @@ where
     }
     fn drain(&self, limit: Duration) {
         self.drain(limit);
-    }
-    fn load<'g, T: Send + Sync>(
-        cell: &'g RcuOption<T, Self>,
-        section: &'g Self::Section,
-    ) -> Option<&'g T> {
-        match section {
-            Inside::Static(guard) => cell.load(guard),
-            Inside::Owned(guard) => cell.load(guard),
-        }
     }
     fn before_drop(&self, numbers: &mut Numbers) {
         match numbers.below(3) {

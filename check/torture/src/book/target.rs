@@ -19,7 +19,7 @@ use super::entry::NO_NUMBER;
 use super::kind::Kind;
 use super::ledger::SLOTS;
 use super::numbers::Numbers;
-use super::periods::{Inside, Own, Periods, STATICS, Whose};
+use super::periods::{Inside, Map, Own, Periods, STATICS, Section, Whose};
 use super::world::{self, World};
 
 /// The number of elements without a target.
@@ -27,6 +27,19 @@ pub const NO_TARGET: u32 = u32::MAX;
 
 /// The number of the next target; those of the statics come before.
 static NEXT: AtomicU32 = AtomicU32::new(1 + 2 * STATICS as u32);
+
+/// Keys of a thread in a target's map whose entries have an element.
+pub const KEYS: usize = 16;
+/// Added to the other keys.
+pub const BARE: u64 = 1 << 63;
+
+/// Elements by key. The other entries have none: they make the map large.
+pub type Elements<P> = Map<Option<Box<Dropping>>, P>;
+
+/// The key of an entry of this thread.
+pub fn key_of(thread: usize, number: usize) -> u64 {
+    (thread as u64) << 32 | number as u64
+}
 
 /// The elements that one thread publishes in a target; only this thread replaces them.
 pub struct PerThread<P: Periods> {
@@ -44,6 +57,8 @@ pub struct Target<P: Periods> {
     pub whose: Whose<P>,
     /// One for each thread.
     pub per_thread: Box<[PerThread<P>]>,
+    /// The map of all threads, of which each changes entries of its own.
+    pub map: RcuOption<Elements<P>, P>,
 }
 
 /// An open section, and the element found in it.
@@ -69,10 +84,7 @@ impl Target<Srcu> {
             Whose::Static(srcu) => Inside::Static(srcu.read_lock_send()),
             Whose::Owned(srcu) => Inside::Owned(srcu.read_owned_send()),
         };
-        self.held(draw, guard, |cell, guard| match guard {
-            Inside::Static(guard) => cell.load(guard),
-            Inside::Owned(guard) => cell.load(guard),
-        })
+        self.held(draw, guard)
     }
 }
 
@@ -83,10 +95,13 @@ impl<P: Periods> Target<P> {
             cells: std::array::from_fn(|_| RcuOption::empty_in(P::clone(&whose))),
         };
         let per_thread = std::iter::repeat_with(elements).take(threads).collect();
+        let map = Elements::new_in(P::clone(&whose));
+        let map = RcuOption::new_in(Some(map), P::clone(&whose));
         Target {
             number,
             whose,
             per_thread,
+            map,
         }
     }
 
@@ -98,16 +113,11 @@ impl<P: Periods> Target<P> {
 
     /// Opens a section, and loads one of the elements, if there is one at the drawn place.
     pub fn hold(&self, draw: usize) -> Held<P::Section> {
-        self.held(draw, P::enter(&self.whose), P::load)
+        self.held(draw, P::enter(&self.whose))
     }
 
-    fn held<G>(
-        &self,
-        draw: usize,
-        guard: G,
-        load: impl for<'g> FnOnce(&'g RcuOption<Dropping, P>, &'g G) -> Option<&'g Dropping>,
-    ) -> Held<G> {
-        let seen = self.find_by(draw, |cell| load(cell, &guard));
+    fn held<G: Section<P>>(&self, draw: usize, guard: G) -> Held<G> {
+        let seen = self.find(draw, &guard);
         // SAFETY: the element is freed after a grace period of the target (if that is dropped, too), which
         // waits for the guard, and that ends after the reference.
         let seen = seen.map(|seen| unsafe { std::mem::transmute::<Seen<'_>, Seen<'static>>(seen) });
@@ -118,24 +128,21 @@ impl<P: Periods> Target<P> {
     }
 
     /// Loads one of the elements, if there is one at the drawn place.
-    pub fn find<'g>(&'g self, draw: usize, guard: &'g P::Section) -> Option<Seen<'g>> {
-        self.find_by(draw, |cell| P::load(cell, guard))
-    }
-
-    fn find_by<'g>(
-        &'g self,
-        draw: usize,
-        load: impl FnOnce(&'g RcuOption<Dropping, P>) -> Option<&'g Dropping>,
-    ) -> Option<Seen<'g>> {
-        let elements = &self.per_thread[draw % self.per_thread.len()];
-        let slot = draw / self.per_thread.len() % (2 * SLOTS);
+    pub fn find<'g>(&'g self, draw: usize, section: &'g impl Section<P>) -> Option<Seen<'g>> {
+        let thread = draw % self.per_thread.len();
+        let elements = &self.per_thread[thread];
+        let slot = draw / self.per_thread.len() % (3 * SLOTS);
         let element = if slot < SLOTS {
             // Acquire: the element's contents, published by the writer's exchange [TO-3].
             let found = elements.raw[slot].load(Ordering::Acquire);
             // SAFETY: published elements are freed after a grace period, which the guard holds off.
             unsafe { found.as_ref() }
+        } else if slot < 2 * SLOTS {
+            section.load(&elements.cells[slot - SLOTS]).map(|it| &it.0)
         } else {
-            load(&elements.cells[slot - SLOTS]).map(|dropping| &dropping.0)
+            let key = key_of(thread, draw / 64 % KEYS);
+            let found = section.get(section.load(&self.map)?, key)?;
+            found.as_ref().map(|it| &it.0)
         }?;
         Seen::of(element)
     }
@@ -162,6 +169,14 @@ impl<P: Periods> Target<P> {
                 note(world, NonNull::from(&old.0));
                 drop(old); // retired, because readers may hold it
             }
+        }
+        if let Some(old) = self.map.take() {
+            let entries = old.pin();
+            for element in entries.values().flatten() {
+                note(world, NonNull::from(&element.0));
+            }
+            drop(entries);
+            old.retire_hurry(); // as above; the map drops what it still has
         }
     }
 

@@ -76,6 +76,26 @@ fn good_run(seconds: &str) -> String {
     missing
 }
 
+#[test]
+fn maps_are_among_what_a_run_uses() {
+    let arguments = [
+        "--duration",
+        "3",
+        "--seed",
+        "1",
+        "--json",
+        "--scenario",
+        "MAP01",
+    ];
+    let (output, text) = output(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let report = Report::from_json(&text).expect("the shape that every command shares");
+    let of = |metric| report.find("quiescent", Kind::Mapped.name(), metric);
+    for metric in ["ops", "age_0"] {
+        assert!(of(metric).is_some_and(|row| row.median > 0.0), "{text}");
+    }
+}
+
 /// One of each actor, and two readers.
 const ALL_ACTORS: &str = "about = \"a little of everything\"\nstresses = [\"what there is\"]\n[actors]\n\
     reader = 2\nwriter = 1\nfake = 1\nbarrier = 1\ndrain = 1\nquiet = 1\nlazy = 1\nchurn = 1\nflood = 1\n\

@@ -165,8 +165,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         let (desk, taken, locked) = core.locked_to_put(hash, &key);
         let old = locked.found;
         core.put(locked, hash, taken, Entry { key, value }, desk);
-        // SAFETY: found in this section.
-        old.map(|place| unsafe { &core.entry(place.index).value })
+        old.map(|place| &place.entry().value)
     }
 
     /// Inserts a key that the map does not have, and returns its value. Waits as
@@ -188,23 +187,33 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         value: V,
         guard: &'g Guard<impl Handle + Reads<D::Brand>>,
     ) -> Result<&'g V, Occupied<'g, K, V>> {
-        self.check(guard);
-        let core = self.core_for_writing();
-        let hash = core.hash(&key);
-        let (desk, taken, locked) = core.locked_to_put(hash, &key);
-        if let Some(place) = locked.found {
-            core.unlock(&locked);
-            // SAFETY: found in this section.
-            let current = unsafe { &core.entry(place.index).value };
-            return Err(Occupied {
+        match self.find_or_put(Entry { key, value }, guard) {
+            (entry, None) => Ok(&entry.value),
+            (Entry { value: current, .. }, Some(Entry { key, value })) => Err(Occupied {
                 current,
                 key,
                 value,
-            });
+            }),
         }
-        Ok(&core
-            .put(locked, hash, taken, Entry { key, value }, desk)
-            .value)
+    }
+
+    /// The map's entry of a key, and the one that was passed here if it was not inserted.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn find_or_put<'g>(
+        &'g self,
+        entry: Entry<K, V>,
+        guard: &'g Guard<impl Handle + Reads<D::Brand>>,
+    ) -> (&'g Entry<K, V>, Option<Entry<K, V>>) {
+        self.check(guard);
+        let core = self.core_for_writing();
+        let hash = core.hash(&entry.key);
+        let (desk, taken, locked) = core.locked_to_put(hash, &entry.key);
+        let Some(place) = locked.found else {
+            return (core.put(locked, hash, taken, entry, desk), None);
+        };
+        core.unlock(&locked);
+        (place.entry(), Some(entry))
     }
 
     /// Sets the value of a key that the map has, and returns the one that it had; without the key it does
@@ -235,8 +244,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
             return None;
         };
         core.put(locked, hash, taken, Entry { key, value }, desk);
-        // SAFETY: found in this section.
-        Some(unsafe { &core.entry(place.index).value })
+        Some(&place.entry().value)
     }
 
     /// The value of a key; if it has none, one that `value` makes. No lock is held meanwhile, so two threads
@@ -317,16 +325,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         let core = self.core_for_writing();
         let hash = core.hash(&key);
         loop {
-            let mut old = None;
-            let view = core.view(hash, |index| {
-                // SAFETY: found in this section.
-                let entry = unsafe { core.entry(index) };
-                let is = entry.key == key;
-                if is {
-                    old = Some(&entry.value);
-                }
-                is
-            });
+            let view = core.view(hash, |_, it| *it == key);
+            let old = view.found.map(|place| &place.entry().value);
             match (f(old), view.found) {
                 (Change::Keep, _) => return (old, old),
                 (Change::Remove, None) => return (None, None),
@@ -392,8 +392,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
             return None;
         };
         core.remove_found(locked, place, desk);
-        // SAFETY: found in this section.
-        let entry = unsafe { core.entry(place.index) };
+        let entry = place.entry();
         Some((&entry.key, &entry.value))
     }
 
@@ -420,10 +419,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         let core = self.core()?;
         let hash = core.hash(key);
         loop {
-            let view = core.view(hash, |index| core.has_key(index, key));
+            let view = core.view(hash, |_, it| it.borrow() == key);
             let place = view.found?;
-            // SAFETY: found in this section.
-            let entry = unsafe { core.entry(place.index) };
+            let entry = place.entry();
             if !condition(&entry.key, &entry.value) {
                 return None;
             }

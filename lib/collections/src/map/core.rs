@@ -28,12 +28,28 @@ pub struct Core<K, V, S, D> {
     pub sealer: Arc<Sealer>,
 }
 
-/// Where an entry was found.
-#[derive(Clone, Copy)]
-pub struct Place<'a> {
+/// Where an entry was found, in this section.
+pub struct Place<'a, K, V> {
     pub bucket: &'a Bucket,
     pub slot: usize,
     pub index: u32,
+    entry: *const Entry<K, V>,
+}
+
+impl<K, V> Clone for Place<'_, K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Place<'_, K, V> {}
+
+impl<'a, K, V> Place<'a, K, V> {
+    #[inline(always)]
+    pub fn entry(self) -> &'a Entry<K, V> {
+        // SAFETY: an entry in use, which stays until the section ends.
+        unsafe { &*self.entry }
+    }
 }
 
 impl<K, V, S, D> Core<K, V, S, D> {
@@ -166,15 +182,16 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             .wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
-    /// Looks in a chain of buckets for an entry with this hash's tag of which `is` returns true.
+    /// Looks in a chain of buckets for an entry with this hash's tag of which `is` returns true. (It gets no
+    /// more than the key, as in [`key`](Core::key).)
     #[inline(always)]
     pub fn find<'a>(
         &'a self,
         mut bucket: &'a Bucket,
         mut tags: Tags,
         hash: u64,
-        mut is: impl FnMut(u32) -> bool,
-    ) -> Option<Place<'a>> {
+        mut is: impl FnMut(u32, &K) -> bool,
+    ) -> Option<Place<'a, K, V>> {
         loop {
             for slot in tags.matching(tag_of(hash)) {
                 let index = bucket.slot(slot);
@@ -182,27 +199,23 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                     tags = tags.with_more();
                     break;
                 }
-                if is(index) {
+                // SAFETY: found in this section.
+                let (entry, key) = unsafe {
+                    let entry = self.store.entries.at(index);
+                    (entry, &(*entry).key)
+                };
+                if is(index, key) {
                     return Some(Place {
                         bucket,
                         slot,
                         index,
+                        entry,
                     });
                 }
             }
             let next = self.next_in_chain(bucket, tags)?;
             (bucket, tags) = (next, next.tags());
         }
-    }
-
-    /// Whether an entry has this key.
-    #[inline(always)]
-    pub fn has_key<Q: Eq + ?Sized>(&self, index: u32, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
-        // SAFETY: found in this section.
-        unsafe { self.key(index) }.borrow() == key
     }
 
     #[inline(always)]
@@ -212,9 +225,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     {
         let hash = self.hash(key);
         let (_, bucket, tags) = self.newest(hash);
-        let place = self.find(bucket, tags, hash, |index| self.has_key(index, key))?;
-        // SAFETY: found in this section.
-        Some(unsafe { self.entry(place.index) })
+        let place = self.find(bucket, tags, hash, |_, it| it.borrow() == key)?;
+        Some(place.entry())
     }
 
     /// Looks for several keys: the buckets of all are on their way before the first is read, and so are the
@@ -244,11 +256,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         });
         std::array::from_fn(|at| {
             let (bucket, tags) = buckets[at];
-            let place = self.find(bucket, tags, hashes[at], |index| {
-                self.has_key(index, keys[at])
-            })?;
-            // SAFETY: found in this section.
-            Some(unsafe { self.entry(place.index) })
+            let place = self.find(bucket, tags, hashes[at], |_, it| it.borrow() == keys[at])?;
+            Some(place.entry())
         })
     }
 

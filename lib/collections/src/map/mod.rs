@@ -22,6 +22,7 @@ pub use self::rayon::ParIter;
 pub use calls::{Change, Occupied};
 pub use iter::Iter;
 pub use pinned::Pinned;
+pub(crate) use store::Entry;
 
 use std::hash::RandomState;
 use std::ptr;
@@ -71,8 +72,12 @@ use crate::table::Table;
 /// filled is retired at most one [flush time](quiescent::tuning::FLUSH) later. While a section stays open,
 /// removed entries are held, and count against the budget of the domain; more than two tables are never in
 /// use, but each table that was replaced waits, too. A batch counts as eight times its entries' own size, so
-/// that the memory is used again while it is in the caches. What entries *own* is not visible: say
-/// [`weighed`](RcuHashMap::weighed) for keys and values that own much.
+/// that the memory is used again while it is in the caches.
+///
+/// What entries *own* is not visible: each with a destructor counts
+/// [1 KiB](quiescent::tuning::UNWEIGHED) more, as a value of a cell does. Say
+/// [`weighed`](RcuHashMap::weighed) for keys and values that own much: then each counts what it owns, and
+/// removed entries that own 256 KiB are retired at once, however few they are.
 ///
 /// Dropping the map frees everything at once, also in a destructor or a section: no reader can have
 /// references, as these borrow the map. It waits while the worker moves some entries: hold no lock that a
@@ -108,6 +113,7 @@ use crate::table::Table;
 ///   changes, resizes or drops the map may wait for ever for a lock or a part of a resize that the child does
 ///   not have. A batch that was partly filled is retired when it is full, and only writers go on with a
 ///   resize.
+///   In a child that runs inherited callbacks, those that free what a map has removed may wait in this way.
 /// * Writes are not for signal handlers; reads are.
 ///
 /// These do not compile:
@@ -220,7 +226,8 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
     /// Sets the function that weighs entries: it returns the bytes that a key and a value own besides their
     /// own size. It is called once for each entry that is removed or replaced, after that.
     ///
-    /// Without it an entry counts as its own size, whatever it owns.
+    /// Without it an entry with a destructor is taken to own [1 KiB](quiescent::tuning::UNWEIGHED), and one
+    /// without nothing.
     ///
     /// # Panics
     /// If the map has had an entry.

@@ -1,8 +1,10 @@
 //! From an index that was unlinked to a batch that the library frees.
 
+use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use quiescent::Handle;
+use quiescent::tuning::UNWEIGHED;
 
 use super::core::Core;
 use super::store::{Entry, Garbage, go_on};
@@ -19,6 +21,13 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Frees something after a grace period. Everything that is passed here was unlinked from this map.
     pub fn retire(&self, garbage: Garbage, owned: usize, hurry: bool) {
+        let owned = match (&garbage, self.weight) {
+            // As a cell counts a value with a destructor of which nothing was said.
+            (Garbage::Entries(full), None) if needs_drop::<Entry<K, V>>() => {
+                full.indexes().len() * UNWEIGHED
+            }
+            _ => owned,
+        };
         // SAFETY: unlinked, of this store, and read under sections of this domain.
         unsafe { self.store.retire(&self.domain, garbage, owned, hurry) };
     }

@@ -16,18 +16,18 @@ use crate::slab::Desk;
 use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
 
 /// A key's bucket as it was seen without a lock.
-pub struct View<'a> {
+pub struct View<'a, K, V> {
     bucket: &'a Bucket,
     table: &'a Table,
-    pub found: Option<Place<'a>>,
+    pub found: Option<Place<'a, K, V>>,
 }
 
 /// A locked bucket, and the entry of the key.
-pub struct Locked<'a> {
+pub struct Locked<'a, K, V> {
     bucket: &'a Bucket,
     tags: Tags,
     table: &'a Table,
-    pub found: Option<Place<'a>>,
+    pub found: Option<Place<'a, K, V>>,
 }
 
 /// The place behind an index in a list. The one that is asked for is at `next`, if nothing has changed: so a
@@ -81,7 +81,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Looks without a lock for an entry of which `is` returns true.
     #[inline(always)]
-    pub fn view(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> View<'_> {
+    pub fn view(&self, hash: u64, mut is: impl FnMut(u32, &K) -> bool) -> View<'_, K, V> {
         let mut table = self.table();
         loop {
             table = self.writable(table, hash);
@@ -102,7 +102,12 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Locks the bucket of a view, if what was found is still there; or if it has no entries with the hash's
     /// tag but `others`, in the order of the chain.
     #[inline(always)]
-    pub fn lock<'a>(&self, view: &View<'a>, others: &[u32], hash: u64) -> Option<Locked<'a>> {
+    pub fn lock<'a>(
+        &self,
+        view: &View<'a, K, V>,
+        others: &[u32],
+        hash: u64,
+    ) -> Option<Locked<'a, K, V>> {
         let View {
             bucket,
             table,
@@ -158,15 +163,15 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         (mut table, mut bucket): (&'a Table, &'a Bucket),
         hash: u64,
         key: &Q,
-    ) -> Locked<'a>
+    ) -> Locked<'a, K, V>
     where
         K: Borrow<Q>,
     {
         if !is_plain::<K, Q>() {
             loop {
                 let mut others = Vec::new();
-                let view = self.view(hash, |index| {
-                    let is = self.has_key(index, key);
+                let view = self.view(hash, |index, it| {
+                    let is = it.borrow() == key;
                     if !is {
                         others.push(index);
                     }
@@ -183,7 +188,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 bucket = table.bucket(hash);
             }
             if let Some(tags) = bucket.lock() {
-                let found = self.find(bucket, tags, hash, |index| self.has_key(index, key));
+                let found = self.find(bucket, tags, hash, |_, it| it.borrow() == key);
                 return Locked {
                     bucket,
                     tags,
@@ -196,7 +201,11 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// What [`put`](Core::put) needs for a key: the thread's lists, an index, and the locked bucket.
     #[inline(always)]
-    pub fn locked_to_put(&self, hash: u64, key: &K) -> (Desk<'_>, Taken<'_, K, V>, Locked<'_>) {
+    pub fn locked_to_put(
+        &self,
+        hash: u64,
+        key: &K,
+    ) -> (Desk<'_>, Taken<'_, K, V>, Locked<'_, K, V>) {
         let ahead = self.ahead(hash);
         let desk = self.desk();
         let taken = self.take(desk);
@@ -205,7 +214,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Releases the lock; nothing was changed.
     #[inline(always)]
-    pub fn unlock(&self, locked: &Locked<'_>) {
+    pub fn unlock(&self, locked: &Locked<'_, K, V>) {
         locked.bucket.unlock(locked.tags);
     }
 
@@ -213,7 +222,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     #[inline(always)]
     pub fn put<'a>(
         &'a self,
-        locked: Locked<'_>,
+        locked: Locked<'_, K, V>,
         hash: u64,
         taken: Taken<'a, K, V>,
         entry: Entry<K, V>,
@@ -280,7 +289,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Removes the entry that was found, and retires it.
     #[inline(always)]
-    pub fn remove_found(&self, locked: Locked<'_>, place: Place<'_>, desk: Desk<'_>) {
+    pub fn remove_found(&self, locked: Locked<'_, K, V>, place: Place<'_, K, V>, desk: Desk<'_>) {
         let (bucket, tags) = (locked.bucket, locked.tags);
         if std::ptr::eq(place.bucket, bucket) {
             bucket.unlock(bucket.set_tag(place.slot, 0, tags));
@@ -316,7 +325,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Removes an entry that was found before, if it is still there. Compares no keys.
     pub fn remove_entry(&self, hash: u64, index: u32) {
         loop {
-            let view = self.view(hash, |it| it == index);
+            let view = self.view(hash, |it, _| it == index);
             let Some(place) = view.found else { return };
             let desk = self.desk();
             if let Some(locked) = self.lock(&view, &[], hash) {

@@ -11,13 +11,17 @@
 
 use std::ptr;
 
+use quiescent::tuning::UNWEIGHED;
+
 use super::BATCH;
 use crate::prim::{
     AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Mutex, MutexGuard, Ordering, lock,
 };
 
-/// Leaf `n` has the magazines of `1 << n` threads.
-const LEAVES: usize = 24;
+/// Leaf `n` has the magazines of `1 << n` threads. There are more than indexes need, so that the compiler
+/// sees that none is out of bounds.
+const LEAVES: usize = u32::BITS as usize;
+const _: () = assert!(quiescent::THREAD_INDEXES < u32::MAX as usize);
 
 /// The owner of what threads without an index share: behind the last leaf.
 const NO_THREAD: usize = usize::MAX - 1;
@@ -169,6 +173,9 @@ pub struct Magazine {
     locked: AtomicU32,
 }
 
+/// Entries that own so many bytes are a batch: what a full one of entries that are not weighed counts.
+const HEAVY: usize = BATCH * UNWEIGHED;
+
 /// After so many entries more or less of a thread, the map looks whether its table has the right size.
 const LOOK: u32 = 64;
 
@@ -277,14 +284,16 @@ impl Mine<'_> {
         &self.magazine.free
     }
 
-    /// Puts an index to those of the batch. Returns whether the batch is to be sealed now.
+    /// Puts an index to those of the batch. Returns whether the batch is to be sealed now: also a small one,
+    /// if its entries own much.
     pub fn remove(&self, index: u32, weight: usize, batch: usize) -> Removed {
         let length = self.magazine.gone.push(index);
         let sum = self.magazine.weight.load(Ordering::Relaxed);
         let sum = sum.saturating_add(weight);
         self.magazine.weight.store(sum, Ordering::Relaxed);
         match length {
-            length if length >= batch || self.lock.is_some() && self.is_asked() => Removed::Full,
+            length if length >= batch || sum >= HEAVY => Removed::Full,
+            _ if self.lock.is_some() && self.is_asked() => Removed::Full,
             1 => Removed::First,
             _ => Removed::Kept,
         }
@@ -344,9 +353,6 @@ impl Magazines {
             return self.shared();
         };
         let (leaf, place) = place_of(owner);
-        if leaf >= LEAVES {
-            return self.shared();
-        }
         let mut first = self.leaves[leaf].load(Ordering::Acquire);
         if first.is_null() {
             first = self.add(leaf);
@@ -453,8 +459,9 @@ fn slice_of(first: *mut Magazine, leaf: usize) -> ptr::NonNull<[Magazine]> {
 /// The leaf of a thread's magazine, and the place in it.
 #[inline(always)]
 fn place_of(owner: usize) -> (usize, usize) {
-    let leaf = (owner + 1).ilog2() as usize;
-    (leaf, owner + 1 - (1 << leaf))
+    let number = owner as u32 + 1;
+    let leaf = (number | 1).ilog2(); // the compiler sees that it has a logarithm
+    (leaf as usize, (number ^ 1 << leaf) as usize)
 }
 
 #[cfg(test)]

@@ -96,21 +96,6 @@ fn room_that_was_asked_for_stays() {
 }
 
 #[test]
-fn values_may_be_weighed() {
-    let map = RcuHashMap::new().weighed();
-    let guard = quiescent::read_lock(); // nothing is freed meanwhile
-    let before = quiescent::statistics().queued_bytes;
-    for n in 0..256 {
-        map.insert(n, "x".repeat(100_000), &guard);
-    }
-    for n in 0..256 {
-        map.remove(&n, &guard);
-    }
-    let queued = quiescent::statistics().queued_bytes - before;
-    assert!(queued >= 25_000_000, "{queued}");
-}
-
-#[test]
 fn there_and_back_through_json() {
     let map: RcuHashMap<String, u32> = (0..100).map(|n| (n.to_string(), n)).collect();
     let text = serde_json::to_string(&map).unwrap();

@@ -16,4 +16,6 @@ mod linear;
 mod model;
 mod panics;
 mod quiet;
+mod set;
 mod stress;
+mod weights;

@@ -20,6 +20,10 @@ pub const FLUSH: Duration = Duration::from_nanos(Defer::threads().lazy_ns);
 /// The longest time that a [`defer`](crate::defer()) waits before a grace period is requested for it.
 pub const PROMPT: Duration = Duration::from_nanos(Defer::threads().prompt_ns);
 
+/// The bytes that a value with a destructor counts as owning, besides its own size, unless the program says
+/// what it owns ([`Retired::with_owned_bytes`](crate::Retired::with_owned_bytes), [`Weigh`](crate::Weigh)).
+pub const UNWEIGHED: usize = quiescent_engine::owner::UNWEIGHED;
+
 /// The longest wait: a hundred years, which no sum of times overflows.
 const LONGEST_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
