@@ -229,10 +229,10 @@ impl Cpu {
 
     /// Has so much been run that it has to be reported to the total ([`tell`](Cpu::tell))?
     pub fn unreported(&self) -> bool {
-        let (reported, held) = (self.reported, self.held());
-        let gone = reported.count.saturating_sub(held.count);
-        let gone_bytes = reported.bytes.saturating_sub(held.bytes);
-        gone != 0 && (held.count == 0 || gone >= SLACK.count || gone_bytes >= SLACK.bytes)
+        let (reported, held) = (self.reported, self.len());
+        let gone = reported.count.saturating_sub(held);
+        let many = held == 0 || gone >= SLACK.count;
+        gone != 0 && (many || reported.bytes.saturating_sub(self.held().bytes) >= SLACK.bytes)
     }
 
     /// Updates the totals with this CPU's shares.

@@ -453,7 +453,7 @@ impl CbList {
     // Helpers.
 
     /// The number queued.
-    #[inline(never)]
+    #[inline]
     fn queued(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }

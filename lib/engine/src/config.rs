@@ -97,6 +97,9 @@ pub struct Defer {
     pub lazy_grid_ns: u64,
     /// A prompt callback waits at most this long for its stamp.
     pub prompt_ns: u64,
+    /// … and a rare one only this part of it: [rounds](crate::Global::prompt_by) that follow each other are
+    /// twice as long as the last.
+    pub prompt_growth: u8,
     /// Low memory is acted upon at most once in this time ([`pressure`](crate::pressure)).
     pub pressure_ns: u64,
     /// The program runs its callbacks itself, when it drains: no thread is woken for done callbacks.
@@ -116,6 +119,7 @@ impl Defer {
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,
+            prompt_growth: 1,
             pressure_ns: 100_000_000,
             drained: false,
         }

@@ -137,8 +137,7 @@ impl Cpu {
             self.hurry();
         }
         if urgency == Urgency::Prompt {
-            let by = now.ns.saturating_add(defer.prompt_ns);
-            self.prompt = self.prompt.or(moment(by)).min(moment(by));
+            self.prompt = self.prompt.or_else(|| moment(global.prompt_by(now.ns)));
         }
         // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(stamp);
@@ -233,6 +232,9 @@ impl Cpu {
         self.hurry();
         self.stamp_all(stamp);
         self.flush(global, cause);
+        if cause == Cause::Prompt {
+            global.end_prompt_round(now.ns);
+        }
         self.lists.iter().any(CbList::pending)
     }
 
@@ -358,7 +360,7 @@ impl Cpu {
             self.hurried[lane as usize].wrapping_sub(gone) as i64 <= 0
         };
         self.is_hurried = self.is_hurried && !Lane::ALL.iter().all(is_through);
-        if self.is_empty() && self.tight {
+        if self.tight && self.is_empty() {
             self.deadline = None;
             self.prompt = None;
         }

@@ -33,6 +33,37 @@ impl Global {
     pub fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
         let defer = self.config.defer;
         self.config.defer = defer.with_lazy_ns(lazy_ns).with_prompt_ns(prompt_ns);
+        self.timer.round_end = 0; // the next prompt callback begins a round
+    }
+
+    /// The time by which a prompt callback that is queued now is stamped: the end of the *round*, which is
+    /// one for all queues, so that one wake-up serves them all. The first callback after the end of a round
+    /// begins the next one. It takes a part of `prompt_ns`
+    /// ([`prompt_growth`](crate::config::Defer::prompt_growth)); or twice the time of the last one, up to
+    /// `prompt_ns`, if that has ended no longer ago: a stream of callbacks causes few wake-ups.
+    pub fn prompt_by(&mut self, now_ns: u64) -> u64 {
+        let Defer {
+            prompt_ns,
+            prompt_growth,
+            ..
+        } = self.config.defer;
+        let timer = &mut self.timer;
+        if now_ns >= timer.round_end {
+            let least = prompt_ns / u64::from(prompt_growth.max(1));
+            let long = |doubled| least.saturating_mul(1_u64 << doubled).min(prompt_ns);
+            let follows = (now_ns - timer.round_end) / 2 <= long(timer.round);
+            timer.round = match follows {
+                true => (timer.round + 1).min(8), // `prompt_growth` is below 256
+                false => 0,
+            };
+            timer.round_end = now_ns.saturating_add(long(timer.round));
+        }
+        timer.round_end
+    }
+
+    /// The worker serves a round: what is queued from now on is of the next.
+    pub(crate) fn end_prompt_round(&mut self, now_ns: u64) {
+        self.timer.round_end = self.timer.round_end.min(now_ns);
     }
 
     /// From now on the program runs its code itself, when it drains, or it does not: [`retime`](Cpu::retime)
@@ -116,6 +147,45 @@ impl Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+
+    const MS: u64 = 1_000_000;
+
+    /// The times in ms by which callbacks are stamped that are queued at these times. A worker serves each
+    /// round at its end.
+    fn rounds<const N: usize>(growth: u8, at_ms: [u64; N]) -> [u64; N] {
+        let mut config = Config::threads();
+        config.defer.prompt_growth = growth;
+        let mut global = Global::new(config);
+        at_ms.map(|at| global.prompt_by(at * MS) / MS)
+    }
+
+    #[test]
+    fn prompt_callbacks_of_all_queues_share_rounds() {
+        let times = [1000, 1020, 1049, 1050, 1099, 1200];
+        assert_eq!(rounds(1, times), [1050, 1050, 1050, 1100, 1100, 1250]);
+    }
+
+    #[test]
+    fn rounds_grow_in_a_stream_and_rare_callbacks_wait_for_a_short_one() {
+        let times = [1000, 1005, 1015, 1035, 1075, 1125, 1275, 1426, 1431];
+        let ends = [1005, 1015, 1035, 1075, 1125, 1175, 1325, 1431, 1441];
+        assert_eq!(rounds(10, times), ends);
+    }
+
+    #[test]
+    fn what_is_queued_behind_a_served_round_is_of_the_next() {
+        let mut global = Global::new(Config::threads());
+        assert_eq!(global.prompt_by(100 * MS), 150 * MS);
+        global.end_prompt_round(149 * MS); // by a clock that is a little late
+        assert_eq!(global.prompt_by(149 * MS), 199 * MS);
+        global.set_flush_times(1, 10 * MS);
+        assert_eq!(
+            global.prompt_by(160 * MS),
+            170 * MS,
+            "no longer than is set"
+        );
+    }
 
     #[test]
     fn short_times_are_not_rounded() {

@@ -272,6 +272,10 @@ pub(crate) struct WorkerTimer {
     pub(crate) low: Reported,
     /// The earliest time of the next action for low memory, in nanoseconds.
     pub(crate) not_before: u64,
+    /// The end of the [round](Global::prompt_by) of prompt callbacks, in nanoseconds.
+    pub(crate) round_end: u64,
+    /// It is as long as the shortest one, doubled so often.
+    pub(crate) round: u8,
 }
 
 impl WorkerTimer {
@@ -280,6 +284,8 @@ impl WorkerTimer {
             armed: u64::MAX,
             low: Reported::No,
             not_before: 0,
+            round_end: 0,
+            round: 0,
         }
     }
 }

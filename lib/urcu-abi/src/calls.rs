@@ -5,7 +5,14 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use quiescent::raw::with_local;
 use quiescent::{Options, SyncError};
+use quiescent_core::domain::enqueue::{self, Terms};
+use quiescent_core::queue::kind::{self, CODE, EntryKind};
+use quiescent_core::queue::lane::Entry;
+use quiescent_core::queue::parcel::Parcel;
+use quiescent_core::queue::weight::{ENTRY, Owned};
+use quiescent_engine::credit::Urgency;
 
 use crate::environment::{self, die};
 use crate::words;
@@ -100,6 +107,28 @@ unsafe fn queue(callback: impl FnOnce() + 'static) {
     }
 }
 
+static PROMPT: EntryKind = kind_of_head(false);
+static LAZY: EntryKind = kind_of_head(true);
+
+const fn kind_of_head(lazy: bool) -> EntryKind {
+    EntryKind {
+        run: run_head,
+        name: || "call_rcu",
+        lazy,
+        bytes: ENTRY as u64,
+    }
+}
+
+/// # Safety
+/// A head that is queued, and whose grace period is over.
+unsafe fn run_head(object: *mut u8) {
+    (words::flavour().enter)();
+    let head = object.cast::<Head>();
+    // SAFETY: the caller's promise; the head is as it was queued.
+    unsafe { ((*head).run)(NonNull::new_unchecked(head)) };
+    (words::flavour().leave)();
+}
+
 /// The queue has the head's address, and the head has the function: queueing takes no lock and allocates only
 /// when a block of the queue is full.
 ///
@@ -110,10 +139,23 @@ unsafe extern "C" fn quiescent_urcu_call(
     head: NonNull<Head>,
     run: unsafe extern "C" fn(NonNull<Head>),
 ) {
-    // SAFETY: the caller's promise; the head is as it was when the callback runs.
-    unsafe {
+    let (kind, urgency) = match environment::is_lazy() {
+        true => (&LAZY, Urgency::Lazy),
+        false => (&PROMPT, Urgency::Prompt),
+    };
+    let what = kind::of_host(kind, Owned::by::<u8>(0));
+    // SAFETY: the caller's promise.
+    let entry = unsafe {
         (&raw mut (*head.as_ptr()).run).write(run);
-        queue(move || (head.as_ref().run)(head));
+        Entry::new(head.as_ptr().cast(), what)
+    };
+    let domain = words::core();
+    let bytes = kind.bytes;
+    match with_local(|local| domain.attached_queue(local)) {
+        Some(queue) => enqueue::push_code(queue, CODE, entry, bytes, urgency),
+        None => {
+            (domain.state()).deliver_code(Parcel::Entry(CODE, entry, bytes), Terms::of(urgency))
+        }
     }
 }
 

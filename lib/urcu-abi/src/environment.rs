@@ -22,10 +22,10 @@ use quiescent::stats::DomainStatistics;
 
 use crate::words::{core, domain};
 
-/// The longest time that callbacks wait for others, so that one wake-up and one fence serve them all. (The
-/// original waits 10 ms between batches, and 100 ms in `defer_rcu`; knotd that reloads zones all the time
-/// wakes its worker a tenth as often with this.)
-const PROMPT: Duration = Duration::from_millis(125);
+/// The longest time that callbacks wait for others, so that one wake-up and one fence serve them all: that of
+/// a stream of callbacks. Rare ones wait a sixth of it ([rounds](quiescent_engine::Global::prompt_by)), as
+/// long as those of `defer`.
+const PROMPT: Duration = Duration::from_millis(300);
 
 static LAZY: AtomicBool = AtomicBool::new(false);
 static DONE: AtomicBool = AtomicBool::new(false);

@@ -189,7 +189,7 @@ impl Env {
 
     /// Runs code of the program in which waiting is forbidden, as in a callback.
     pub fn marked(&self, run: impl FnOnce()) {
-        let _marked = Marked::new(self);
+        let _marked = Marked::new(self.local());
         run();
     }
 
@@ -333,8 +333,7 @@ pub type Fenced = Result<Option<FenceTime>, i32>;
 pub struct Marked(Here);
 
 impl Marked {
-    pub fn new(env: &Env) -> Marked {
-        let local = env.local();
+    pub fn new(local: Here) -> Marked {
         local.enter_callback();
         Marked(local)
     }

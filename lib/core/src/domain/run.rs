@@ -120,9 +120,10 @@ impl State {
     /// Runs a callback. The thread is marked meanwhile, and a panic does not propagate.
     fn contained(&'static self, name: Name, run: impl FnOnce()) {
         let env = self.env();
+        let local = env.local();
         // One inside another, as where a callback drops a domain, is watched with that.
-        let nested = env.local().in_callback();
-        let marked = Marked::new(env);
+        let nested = local.in_callback();
+        let marked = Marked::new(local);
         if !nested {
             env.host.begin(name);
         }

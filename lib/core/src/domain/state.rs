@@ -228,6 +228,10 @@ impl State {
                 ..Config::sleepable()
             };
         }
+        if domain.readers.foreign().is_some() {
+            // Their programs expect that a callback runs soon, and have nothing lazier for many.
+            config.defer.prompt_growth = 6;
+        }
         State::leak_with(domain, config)
     }
 

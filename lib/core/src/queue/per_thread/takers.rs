@@ -10,7 +10,7 @@ use quiescent_engine::credit::Queued;
 
 use super::{NOTHING_OWED, Queue, QueueCore};
 use crate::prim::{BLOCK, Ordering};
-use crate::queue::chain::Garbage;
+use crate::queue::chain::{Garbage, end_of_block};
 use crate::queue::kind::{BLOCK_LANES, OWN};
 use crate::queue::lane::{Block, Entry};
 
@@ -151,11 +151,14 @@ impl Queue {
         }
         let what = |at: Pos| places[(at - range.start) as usize].what;
         (core.cursor).extracted(self.meter(), &core.cpu, lane, &range, what);
+        let empty = range.end == core.cpu.list(Lane::ALL[lane]).end();
+        if !empty && end_of_block(range.start) > range.end {
+            return range; // inside of a block: there is no other to free
+        }
         let pin = (core.owned && chain.seen > 0).then(|| chain.seen - 1);
         chain.trim(range.end, pin, garbage);
         if core.owned {
             let ahead = u64::from(self.lanes[lane].ahead.load(Ordering::Relaxed));
-            let empty = range.end == core.cpu.list(Lane::ALL[lane]).end();
             let keep = if empty { 1 } else { ahead.max(1) };
             self.keep_spares(lane, keep, garbage);
             self.spares[lane].trim(keep, garbage);

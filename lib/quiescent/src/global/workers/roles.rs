@@ -30,7 +30,7 @@ thread_local! {
     pub(crate) static WORKER: Cell<usize> = const { Cell::new(0) };
     /// The role number of an overflow worker; 0 on other threads.
     pub(crate) static OVERFLOW: Cell<usize> = const { Cell::new(0) };
-    /// Whether the callback that this thread runs is watched.
+    /// What watches the callback that this thread runs: 1 the stand-by, 2 the worker, 0 nothing.
     pub(crate) static WATCHED: Cell<usize> = const { Cell::new(0) };
 }
 

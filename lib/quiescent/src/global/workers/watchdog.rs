@@ -87,16 +87,15 @@ impl Watch {
 
     /// Whether the calling thread is a worker that was replaced.
     pub(crate) fn is_dismissed(&self) -> bool {
-        self.role.is_dismissed() || self.overflow.role.is_dismissed()
+        // The worker has no other role.
+        !self.role.is_mine() && (self.role.is_dismissed() || self.overflow.role.is_dismissed())
     }
 
     /// A callback is about to run in this thread.
     pub(crate) fn begin(&self, name: fn() -> &'static str) {
-        if self.overflow.role.begin(name).is_some() {
-            return WATCHED.set(1);
-        }
         let Some(now) = self.role.begin(name) else {
-            return;
+            let by_worker = self.overflow.role.begin(name).map_or(0, |_| 2);
+            return WATCHED.set(by_worker);
         };
         WATCHED.set(1);
         if self.armed.load(Ordering::Relaxed) == 0 {
@@ -109,9 +108,10 @@ impl Watch {
     /// The callback has returned. One that has run others inside (what a dropped domain left) counts as over
     /// when the last of those is.
     pub(crate) fn end(&self) {
-        if WATCHED.replace(0) != 0 {
-            self.role.end();
-            self.overflow.role.end();
+        match WATCHED.replace(0) {
+            1 => self.role.end(),
+            2 => self.overflow.role.end(),
+            _ => {}
         }
     }
 

@@ -196,6 +196,22 @@ fn emptied_blocks_are_the_owners() {
     }
 }
 
+/// Also if each entry is taken out by itself.
+#[test]
+fn a_block_is_emptied_by_its_last_entry() {
+    let (queue, mut engine) = (owned(3 * N + 9, 2), Engine::new());
+    let mut core = queue.lock();
+    engine.done(queue, &mut core);
+    queue.spares[CODE].trim(0, &mut Garbage::new());
+    queue.lanes[CODE].ahead.store(2, Ordering::Relaxed);
+    for taken in 1..=2 * N {
+        let mut garbage = Garbage::new();
+        queue.extract(&mut core, CODE, &mut [Entry::NONE], &mut garbage);
+        let is_last = taken.is_multiple_of(N);
+        assert_eq!(spares(queue, CODE), usize::from(is_last), "{taken}");
+    }
+}
+
 /// Other threads consume from the front, and the owner continues behind them.
 #[test]
 fn the_owner_continues_where_takers_ended() {
