@@ -17,7 +17,7 @@ impl Machine {
     /// The barrier under way, in words.
     pub(crate) fn barrier_pending(&self) -> Option<String> {
         let turn = self.barrier.turn?;
-        let name = &self.tasks[turn.task].name;
+        let name = &self.sys.tasks[turn.task].name;
         let behind = self.barrier.waiting.len();
         Some(format!(
             "{name} waits for a barrier, {behind} others behind it"
@@ -26,21 +26,21 @@ impl Machine {
 
     /// A task waits for all callbacks.
     pub(crate) fn barrier(&mut self, cpu: CpuId, task: usize) -> Act {
-        self.tasks[task].waits = Some(Waits::ForCallbacks {
-            start: self.now,
+        self.sys.tasks[task].waits = Some(Waits::ForCallbacks {
+            start: self.sys.now,
             made: None,
         });
         self.barrier_says("Begin", None, self.barrier.engine.snap());
         let caller = BarrierCaller {
             task,
             snap: self.barrier.engine.snap(),
-            until: self.oracle.until(),
+            until: self.sys.oracle.until(),
             visited: None,
             sleeps: false,
         };
         if self.barrier.turn.is_some() {
             self.barrier.waiting.push_back(caller);
-            return self.then_sleeps(cpu, self.options.costs.callback);
+            return self.sys.then_sleeps(cpu, self.sys.options.costs.callback);
         }
         self.barrier.turn = Some(caller);
         self.barrier_goes_on(cpu)
@@ -54,7 +54,7 @@ impl Machine {
 
     /// Begins the current barrier on `cpu`, or continues its visits.
     pub(crate) fn barrier_goes_on(&mut self, cpu: CpuId) -> Act {
-        let mut cost = self.options.costs.callback;
+        let mut cost = self.sys.options.costs.callback;
         let turn = self.barrier.turn.expect("it has its turn");
         if turn.visited.is_none() {
             let Begin::Started { seq } = self.barrier.engine.start(turn.snap) else {
@@ -62,19 +62,19 @@ impl Machine {
                 self.barrier_over(cpu);
                 return Act::Busy(cost);
             };
-            if let Some(Waits::ForCallbacks { made, .. }) = &mut self.tasks[turn.task].waits {
+            if let Some(Waits::ForCallbacks { made, .. }) = &mut self.sys.tasks[turn.task].waits {
                 *made = Some(seq);
             }
             self.barrier_says("Inc1", None, seq);
         }
-        for whose in turn.visited.unwrap_or(0)..self.options.cpus {
+        for whose in turn.visited.unwrap_or(0)..self.sys.options.cpus {
             self.barrier_visits(whose, cpu);
-            cost += self.options.costs.scan;
-            if self.takes_steps() {
+            cost += self.sys.options.costs.scan;
+            if self.sys.options.takes_steps() {
                 let turn = self.barrier.turn.as_mut().expect("it goes on");
                 turn.visited = Some(whose + 1);
                 // Long ones: CPUs are to go in the middle of it.
-                return Act::Busy(self.chance.below(self.options.jiffy_ns()));
+                return Act::Busy(self.sys.chance.below(self.sys.options.jiffy_ns()));
             }
         }
         let turn = self.barrier.turn.as_mut().expect("it goes on");
@@ -84,11 +84,11 @@ impl Machine {
             self.barrier_over(cpu);
             return Act::Busy(cost);
         }
-        self.then_sleeps(cpu, cost)
+        self.sys.then_sleeps(cpu, cost)
     }
 
     fn barrier_visits(&mut self, whose: CpuId, cpu: CpuId) {
-        let tick = self.jiffies();
+        let tick = self.sys.jiffies();
         let barrier = &mut self.barrier.engine;
         let (global, cpus, groups, view) = self.rcu.parts();
         let it = &mut cpus[whose as usize];
@@ -105,7 +105,7 @@ impl Machine {
         let seq = barrier.seq();
         match visit {
             Visit::Empty => self.barrier_says("NQ", Some(whose), seq),
-            Visit::Noted if self.is_online(whose) => {
+            Visit::Noted if self.sys.is_online(whose) => {
                 self.barrier_says("OnlineQ", Some(whose), seq);
             }
             Visit::Noted => self.barrier_says("OfflineNoCBQ", Some(whose), seq),
@@ -114,28 +114,28 @@ impl Machine {
         if visit == Visit::Noted {
             self.push_barrier(whose);
             if itself {
-                self.cores[whose as usize].barrier_asked = whose != cpu;
-                self.send_ipi(whose, cpu);
+                self.sys.cores[whose as usize].barrier_asked = whose != cpu;
+                self.sys.send_ipi(&self.rcu, whose, cpu);
             }
         }
-        self.carry_out(cpu, group, todo);
+        self.rcu.carry_out(&mut self.sys, cpu, group, todo);
     }
 
     /// The barrier's callback, behind all others of `whose`: the engine has put it there.
     pub(crate) fn push_barrier(&mut self, whose: CpuId) {
         let callback = Callback {
-            func: self.func("rcu_barrier_callback"),
-            queued_at: self.now,
-            number: self.oracle.queued(),
+            func: self.sys.func("rcu_barrier_callback"),
+            queued_at: self.sys.now,
+            number: self.sys.oracle.queued(),
             since: 0, // it waits for those before it, and for no section
             then: Then::Barrier,
             lazy: false,
             call: None,
         };
-        self.stats.holds(self.now, callback.func, true);
-        self.cores[whose as usize].fifo.push_back(callback);
-        if self.stats.counts(self.now) {
-            self.stats.funcs[callback.func].queued += 1;
+        self.sys.stats.holds(self.sys.now, callback.func, true);
+        self.sys.cores[whose as usize].fifo.push_back(callback);
+        if self.sys.stats.counts(self.sys.now) {
+            self.sys.stats.funcs[callback.func].queued += 1;
         }
     }
 
@@ -147,7 +147,7 @@ impl Machine {
         if last {
             self.barrier.engine.end();
             let caller = self.barrier_over(cpu);
-            self.wake(caller, cpu);
+            self.sys.wake(&self.rcu, caller, cpu);
         }
     }
 
@@ -167,10 +167,10 @@ impl Machine {
     /// The current barrier is complete; returns its task, and begins the next one.
     fn barrier_over(&mut self, cpu: CpuId) -> usize {
         let over = self.barrier.turn.take().expect("it had its turn");
-        self.oracle.drained(over.until);
+        self.sys.oracle.drained(over.until);
         self.barrier.turn = self.barrier.waiting.pop_front();
         if let Some(next) = self.barrier.turn {
-            self.wake(next.task, cpu);
+            self.sys.wake(&self.rcu, next.task, cpu);
         }
         over.task
     }

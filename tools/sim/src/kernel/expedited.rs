@@ -12,7 +12,7 @@
 //! * A task that sleeps at a node has a cookie that is not done: the end of each grace period wakes the queue
 //!   at every node.
 
-use quiescent_kernel::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
+use quiescent_kernel::exp::{Climb, ExpBegin, ExpNext, ExpPhase};
 use quiescent_kernel::polled::GpKind;
 use quiescent_kernel::{CpuId, Seq};
 
@@ -23,7 +23,7 @@ use crate::kernel::wheel::{Timer, expiry};
 impl Machine {
     /// A task waits for a grace period of this kind, or of the one that the options prescribe.
     pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
-        self.waits_for_gp(task, asked == GpKind::Expedited);
+        self.sys.waits_for_gp(task, asked == GpKind::Expedited);
         match self.rcu.global.choose(asked) {
             GpKind::Expedited => self.expedite(cpu, task),
             GpKind::Normal => self.synchronize_normal(cpu, task),
@@ -31,7 +31,7 @@ impl Machine {
     }
 
     fn expedite(&mut self, cpu: CpuId, task: usize) -> Act {
-        let cost = self.options.costs.callback;
+        let cost = self.sys.options.costs.callback;
         let leaf = self.rcu.leaf_of(cpu);
         let (global, _, _, view) = self.rcu.parts();
         let cookie = global.exp_snap(&view);
@@ -44,13 +44,13 @@ impl Machine {
             Climb::Contend if !global.exp_lock() => self.exp.contenders.push_back((cookie, task)),
             Climb::Contend | Climb::Begin => {
                 self.exp.job = Some((cookie, task));
-                self.wake(self.exp.worker, cpu);
+                self.sys.wake(&self.rcu, self.rcu.exp_worker, cpu);
             }
         }
-        if let Some(Waits::ForGp { cookie: got, .. }) = &mut self.tasks[task].waits {
+        if let Some(Waits::ForGp { cookie: got, .. }) = &mut self.sys.tasks[task].waits {
             *got = Some(cookie);
         }
-        self.then_sleeps(cpu, cost)
+        self.sys.then_sleeps(cpu, cost)
     }
 
     /// kworker/rcu_exp: from one sleep, or wake-up of others, to the next.
@@ -61,28 +61,28 @@ impl Machine {
             WorkerStage::Wakes => self.exp_wakes(cpu),
         };
         if let Act::Busy(cost) = act {
-            self.took(cost);
+            self.sys.took(cost);
         }
         act
     }
 
     fn exp_begins(&mut self, cpu: CpuId) -> Act {
         let Some((cookie, task)) = self.exp.job else {
-            return self.then_sleeps(cpu, 0);
+            return self.sys.then_sleeps(cpu, 0);
         };
         let (global, _, _, view) = self.rcu.parts();
         match global.exp_begin(cookie, &view) {
             ExpBegin::Begun => {
-                self.tally.starts(true, &self.oracle);
+                self.sys.tally.starts(true, &self.sys.oracle);
                 self.exp.stage = WorkerStage::Drives(ExpNext::Again);
             }
             ExpBegin::Done => {
                 self.exp_role_is_free();
-                self.wake(task, cpu);
+                self.sys.wake(&self.rcu, task, cpu);
             }
             ExpBegin::Grow(_) => unreachable!("the tree is as large as the machine"),
         }
-        Act::Busy(self.options.costs.gp_thread)
+        Act::Busy(self.sys.options.costs.gp_thread)
     }
 
     /// The next one that contends for the role has it.
@@ -100,8 +100,9 @@ impl Machine {
                 ExpNext::Again | ExpNext::Fence | ExpNext::Ask { .. } => {
                     let next = self.exp_step(cpu, next, &mut cost);
                     if next == ExpNext::Done {
-                        self.tally.ends(true, &mut self.oracle);
-                        self.stats.totals.expedited += u64::from(self.stats.counts(self.now));
+                        self.sys.tally.ends(true, &mut self.sys.oracle);
+                        self.sys.stats.totals.expedited +=
+                            u64::from(self.sys.stats.counts(self.sys.now));
                     }
                     next
                 }
@@ -109,27 +110,28 @@ impl Machine {
                     // After every wake-up it checks again.
                     self.exp.stage = WorkerStage::Drives(ExpNext::Again);
                     if let Some(ticks) = ticks {
-                        let at = expiry(self.jiffies(), ticks);
-                        self.set_timer(Timer::Wake(self.exp.worker), cpu, at);
+                        let at = expiry(self.sys.jiffies(), ticks);
+                        self.sys
+                            .set_timer(Timer::Wake(self.rcu.exp_worker), cpu, at);
                     }
-                    return self.then_sleeps(cpu, cost);
+                    return self.sys.then_sleeps(cpu, cost);
                 }
                 ExpNext::Done => {
                     self.exp.stage = WorkerStage::Wakes;
                     return Act::Busy(cost);
                 }
             };
-            if self.takes_steps() {
+            if self.sys.options.takes_steps() {
                 self.exp.stage = WorkerStage::Drives(next);
-                return Act::Busy(self.step_cost());
+                return Act::Busy(self.sys.step_cost());
             }
         }
     }
 
     /// Carries out the engine's last command, and asks for the next one.
     fn exp_step(&mut self, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
-        let costs = self.options.costs;
-        let now = self.engine_now(cpu);
+        let costs = self.sys.options.costs;
+        let now = self.sys.engine_now(cpu);
         if let ExpNext::Ask { lo, cpus } = next {
             *cost += u64::from(cpus.count_ones()) * costs.irq;
             let refused = self.exp_asks(cpu, lo, cpus);
@@ -146,9 +148,9 @@ impl Machine {
         }
         let effects = global.exp_step(Some(cpu), now, &view);
         if effects.hold_ticks {
-            self.hold_full_ticks(cpu);
+            self.rcu.hold_full_ticks(&mut self.sys, cpu);
         }
-        self.tally.step(&self.rcu, &self.oracle);
+        self.sys.tally.step(&self.rcu, &self.sys.oracle);
         effects.next
     }
 
@@ -156,17 +158,17 @@ impl Machine {
     fn exp_asks(&mut self, from: CpuId, lo: CpuId, cpus: u64) -> u64 {
         let mut refused = 0;
         for bit in (0..64).filter(|bit| cpus >> bit & 1 != 0) {
-            if !self.is_online(lo + bit) {
+            if !self.sys.is_online(lo + bit) {
                 refused |= 1 << bit;
                 continue;
             }
             if lo + bit == from {
                 // The worker has come here since the engine's command: it is outside of every section.
-                self.exp_interrupt(from);
+                self.rcu.exp_interrupt(&mut self.sys, from);
                 continue;
             }
-            self.cores[(lo + bit) as usize].exp_asked = true;
-            self.send_ipi(lo + bit, from);
+            self.sys.cores[(lo + bit) as usize].exp_asked = true;
+            self.sys.send_ipi(&self.rcu, lo + bit, from);
         }
         refused
     }
@@ -174,7 +176,7 @@ impl Machine {
     fn exp_wakes(&mut self, cpu: CpuId) -> Act {
         let (_, caller) = self.exp.job.take().expect("a task had the role");
         self.rcu.global.exp_release();
-        self.wake(caller, cpu);
+        self.sys.wake(&self.rcu, caller, cpu);
         let mut woken = 1;
         loop {
             let (global, _, _, view) = self.rcu.parts();
@@ -188,30 +190,12 @@ impl Machine {
             *those = rest;
             let done: Vec<(Seq, usize)> = done;
             for (_, task) in done {
-                self.wake(task, cpu);
+                self.sys.wake(&self.rcu, task, cpu);
                 woken += 1;
             }
         }
         self.exp_role_is_free();
         self.exp.stage = WorkerStage::Begins;
-        Act::Busy(woken * self.options.costs.callback)
-    }
-
-    /// The interrupt of an expedited grace period has arrived at `cpu`.
-    pub(crate) fn exp_interrupt(&mut self, cpu: CpuId) {
-        let at = match self.depth(cpu) {
-            0 => Interrupted::Quiescent,
-            _ if self.options.preempt => Interrupted::Section,
-            _ => Interrupted::Disabled,
-        };
-        let handled = self.rcu.global.exp_interrupt(cpu, at);
-        let core = &mut self.cores[cpu as usize];
-        core.resched |= handled.resched && core.current.is_some();
-        if let (true, Some(task)) = (handled.hint, self.cores[cpu as usize].current) {
-            self.tasks[task].sections.hint = true;
-        }
-        if handled.wake_exp {
-            self.wake(self.exp.worker, cpu);
-        }
+        Act::Busy(woken * self.sys.options.costs.callback)
     }
 }

@@ -15,14 +15,12 @@
 //!
 //! Wake-ups of the workload's tasks are not delayed: their delay would not test the engine.
 
-use std::collections::BTreeSet;
-
 use quiescent_kernel::CpuId;
 
 use crate::base::chance::Chance;
 use crate::input::options::Smp;
 use crate::kernel::event::Event;
-use crate::kernel::state::{Faults, Faulty, Machine};
+use crate::kernel::state::{Faults, Faulty, Rcu, System};
 use crate::kernel::task::Kind;
 
 /// The longest that a starved thread waits, in nanoseconds.
@@ -47,41 +45,11 @@ impl Faults {
     }
 }
 
-impl Machine {
-    /// Injects these faults from now on, with the random numbers of `seed`.
-    pub fn faulty(&mut self, faults: Faults, seed: u64) {
-        let mut chance = Chance::new(seed);
-        let cpus = 0..self.options.cpus;
-        let ahead = cpus.map(|_| chance.below(faults.skew + 1)).collect();
-        self.faulty = Some(Box::new(Faulty {
-            faults,
-            chance,
-            ahead,
-            lost: BTreeSet::new(),
-            lost_interrupts: BTreeSet::new(),
-            happened: 0,
-        }));
-    }
-
-    /// Nothing goes wrong from now on, and what was lost is made up for. Clocks stay as they are: they never
-    /// go back.
-    pub fn calm(&mut self) {
-        let Some(it) = &mut self.faulty else { return };
-        it.faults = Faults::default();
-        let lost = std::mem::take(&mut it.lost);
-        let interrupts = std::mem::take(&mut it.lost_interrupts);
-        for task in lost {
-            self.wake_late(task, 0);
-        }
-        for cpu in interrupts {
-            self.queue.put(self.now, Event::Ipi { cpu });
-        }
-    }
-
+impl System {
     /// A late wake-up arrives; the waker may be doing something else by now, so the CPU is interrupted in any
     /// case.
-    pub(crate) fn wake_late(&mut self, task: usize, waker: CpuId) {
-        self.wake_now(task, self.heir(waker));
+    pub(crate) fn wake_late(&mut self, rcu: &Rcu, task: usize, waker: CpuId) {
+        self.wake_now(rcu, task, self.heir(waker));
         if let Some(cpu) = self.tasks[task].cpu {
             self.queue.put(self.now, Event::Ipi { cpu });
         }

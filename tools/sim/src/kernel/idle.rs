@@ -27,18 +27,18 @@ use crate::kernel::state::{Act, Machine};
 impl Machine {
     /// One pass of the idle loop.
     pub(crate) fn pass_idle(&mut self, cpu: CpuId) -> Act {
-        let core = &mut self.cores[cpu as usize];
+        let core = &mut self.sys.cores[cpu as usize];
         if !std::mem::replace(&mut core.passing, true) {
             core.ticked_in_idle &= core.idle; // a new period begins if it comes from a task
             core.idle = true;
             return Act::Busy(self.pass_costs(cpu));
         }
-        self.cores[cpu as usize].passing = false;
-        self.deliver_wake(cpu);
-        if !self.cores[cpu as usize].ready.is_empty() {
+        self.sys.cores[cpu as usize].passing = false;
+        self.rcu.deliver_wake(&mut self.sys, cpu);
+        if !self.sys.cores[cpu as usize].ready.is_empty() {
             return Act::Again;
         }
-        let now = self.jiffies();
+        let now = self.sys.jiffies();
         let (global, cpus, _, view) = self.rcu.parts();
         let look = cpus[cpu as usize].idle_needs(global, now, &view);
         let needs = self.idle_look(cpu, look);
@@ -47,8 +47,8 @@ impl Machine {
         }
         self.look_after_tick(cpu, needs);
         let owes = matches!(needs, IdleNeeds::Tick | IdleNeeds::WakeIn(_));
-        self.cores[cpu as usize].looked_at = owes.then_some(now);
-        self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
+        self.sys.cores[cpu as usize].looked_at = owes.then_some(now);
+        self.sys.stats.totals.idle_entries += u64::from(self.sys.stats.counts(self.sys.now));
         self.rcu
             .notes()
             .text(|| format!("cpu_idle: state=1 cpu_id={cpu}"));
@@ -61,7 +61,7 @@ impl Machine {
 
     /// What the pass costs: more where it looks whether the tick can stop.
     fn pass_costs(&self, cpu: CpuId) -> u64 {
-        let costs = self.options.costs;
+        let costs = self.sys.options.costs;
         match self.retains(cpu) {
             true => costs.idle,
             false => costs.idle + costs.tick_off,
@@ -70,60 +70,60 @@ impl Machine {
 
     /// Is the tick left to itself until it has come once?
     fn retains(&self, cpu: CpuId) -> bool {
-        let ticked = self.cores[cpu as usize].ticked_in_idle;
-        self.options.idle_loop == IdleLoop::Retain && !ticked
+        let ticked = self.sys.cores[cpu as usize].ticked_in_idle;
+        self.sys.options.idle_loop == IdleLoop::Retain && !ticked
     }
 
     /// The tick stops, or runs, as the CPU needs it.
     fn look_after_tick(&mut self, cpu: CpuId, needs: IdleNeeds) {
-        let now = self.jiffies();
+        let now = self.sys.jiffies();
         let clock = match needs {
             IdleNeeds::WakeIn(ticks) => Some(now + ticks),
             _ => None,
         };
-        let own = self.wheel.next_own(cpu);
+        let own = self.sys.wheel.next_own(cpu);
         let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
-        let keeps = self.asks_governor(cpu, needs, soon, clock);
+        let keeps = self.sys.asks_governor(cpu, needs, soon, clock);
         let retains = self.retains(cpu);
-        let rung = std::mem::take(&mut self.cores[cpu as usize].rung);
-        if needs == IdleNeeds::Tick || self.keeps_time(cpu) || !self.options.nohz {
-            self.wheel.start_tick(cpu);
-        } else if !(self.wheel.ticks(cpu) && (retains || soon || keeps)) {
-            self.wheel.stop_tick(cpu);
-            self.wheel.look_after_itself(cpu, clock);
+        let rung = std::mem::take(&mut self.sys.cores[cpu as usize].rung);
+        if needs == IdleNeeds::Tick || self.sys.keeps_time(cpu) || !self.sys.options.nohz {
+            self.sys.wheel.start_tick(cpu);
+        } else if !(self.sys.wheel.ticks(cpu) && (retains || soon || keeps)) {
+            self.sys.wheel.stop_tick(cpu);
+            self.sys.wheel.look_after_itself(cpu, clock);
             if rung {
-                self.wheel.look_after_all(cpu);
+                self.sys.wheel.look_after_all(cpu);
             }
         }
-        self.expect_jiffy();
+        self.sys.expect_jiffy();
     }
 
     /// The result of the CPU's check of its callbacks.
     fn idle_look(&mut self, cpu: CpuId, look: IdleLook) -> IdleNeeds {
         if look.wake_gp {
-            self.wake(self.gp_thread, cpu);
+            self.sys.wake(&self.rcu, self.rcu.gp_thread, cpu);
         }
-        self.cores[cpu as usize].soft_rcu |= look.needs == IdleNeeds::Core;
+        self.sys.cores[cpu as usize].soft_rcu |= look.needs == IdleNeeds::Core;
         look.needs
     }
 
     /// Has everything stamped. Is a callback ready now?
     fn prepare_for_idle(&mut self, cpu: CpuId) -> bool {
-        let now = self.jiffies();
+        let now = self.sys.jiffies();
         let (global, cpus, _, view) = self.rcu.parts();
         if cpus[cpu as usize].prepare_for_idle(global, now, &view) {
-            self.wake(self.gp_thread, cpu);
+            self.sys.wake(&self.rcu, self.rcu.gp_thread, cpu);
         }
-        !self.cores[cpu as usize].ready.is_empty()
+        !self.sys.cores[cpu as usize].ready.is_empty()
     }
 
     /// An interrupt has ended a halt.
     pub(crate) fn cleanup_after_idle(&mut self, cpu: CpuId) {
-        let now = self.jiffies();
-        if let Some(last) = self.cores[cpu as usize].looked_at.take()
-            && self.stats.counts(self.now)
+        let now = self.sys.jiffies();
+        if let Some(last) = self.sys.cores[cpu as usize].looked_at.take()
+            && self.sys.stats.counts(self.sys.now)
         {
-            *self.stats.looks.entry(now - last).or_default() += 1;
+            *self.sys.stats.looks.entry(now - last).or_default() += 1;
         }
         let (global, cpus, _, view) = self.rcu.parts();
         let look = cpus[cpu as usize].cleanup_after_idle(global, now, &view);

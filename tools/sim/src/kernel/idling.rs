@@ -20,7 +20,7 @@ use quiescent_kernel::CpuId;
 use quiescent_kernel::fast_no_hz::IdleNeeds;
 
 use crate::input::options::Options;
-use crate::kernel::state::Machine;
+use crate::kernel::state::System;
 use crate::kernel::state::idling::{Book, IdleCore, IdleCpu, Idling, Ticks};
 
 mod blame;
@@ -137,7 +137,7 @@ impl Idling {
     }
 }
 
-impl Machine {
+impl System {
     fn window_of(&self) -> Window {
         (self.stats.from, self.stats.until)
     }

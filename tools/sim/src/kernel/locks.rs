@@ -67,8 +67,8 @@ impl Lock {
 impl Machine {
     /// Do locks and lines cost anything?
     fn has_locks(&self) -> bool {
-        let costs = self.options.costs;
-        self.options.smp == Smp::Parallel && costs.lock + costs.line > 0
+        let costs = self.sys.options.costs;
+        self.sys.options.smp == Smp::Parallel && costs.lock + costs.line > 0
     }
 
     /// `cpu` takes a lock of the CPU `whose`, `after` nanoseconds from now, and holds it for `inside` more
@@ -80,16 +80,16 @@ impl Machine {
         after: u64,
         inside: u64,
     ) -> u64 {
-        let costs = self.options.costs;
+        let costs = self.sys.options.costs;
         let locks = self.locks.entry(whose).or_default();
         let lock = match which {
             Which::List => &mut locks.list,
             Which::Bypass => &mut locks.bypass,
         };
-        let taking = lock.take(cpu, self.now + after, costs.lock + inside, costs.line);
-        if self.stats.counts(self.now) {
-            self.stats.totals.lock_waits += u64::from(taking.spins > 0);
-            self.stats.totals.lock_wait_ns += taking.spins;
+        let taking = lock.take(cpu, self.sys.now + after, costs.lock + inside, costs.line);
+        if self.sys.stats.counts(self.sys.now) {
+            self.sys.stats.totals.lock_waits += u64::from(taking.spins > 0);
+            self.sys.stats.totals.lock_wait_ns += taking.spins;
         }
         costs.lock + taking.spins + if taking.moves { costs.line } else { 0 }
     }
@@ -109,7 +109,7 @@ impl Machine {
             cost += self.takes((cpu, Which::List), cpu, cost, 0);
         }
         self.locks.entry(cpu).or_default().hidden = into_bypass;
-        self.took(cost);
+        self.sys.took(cost);
         cost
     }
 
@@ -124,7 +124,12 @@ impl Machine {
         if !self.has_locks() {
             return 0;
         }
-        let mut cost = self.takes((member, Which::List), cpu, after, self.options.costs.scan);
+        let mut cost = self.takes(
+            (member, Which::List),
+            cpu,
+            after,
+            self.sys.options.costs.scan,
+        );
         if flushes {
             cost += self.takes((member, Which::Bypass), cpu, after + cost, 0);
             self.locks.entry(member).or_default().hidden = false;
@@ -147,9 +152,9 @@ impl Machine {
         let lines = if cpu == whose {
             0
         } else {
-            n * self.options.costs.line
+            n * self.sys.options.costs.line
         };
-        let work = n * self.options.costs.callback;
+        let work = n * self.sys.options.costs.callback;
         let last = self.takes((whose, Which::List), cpu, after + first + lines + work, 0);
         first + lines + last
     }

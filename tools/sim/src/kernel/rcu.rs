@@ -5,18 +5,22 @@
 //! it has returned: a task that this wakes may queue callbacks, and never re-enters the engine. A kernel's
 //! locks need not be modelled: a piece of work (`exec`) is never interrupted by another CPU's.
 
+use std::collections::VecDeque;
+
 use quiescent_kernel::event::{Event, GpEvent};
+use quiescent_kernel::exp::Interrupted;
 use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_kernel::watching::Watching;
-use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, LeafId, Now, Seen};
+use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, LeafId, Pos, Seen};
 
 use crate::input::options::Options;
 use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::state::{Machine, Observed, Rcu};
+use crate::kernel::state::{Machine, Observed, Rcu, System};
 use crate::kernel::task::State;
 use crate::kernel::wheel::{Timer, expiry};
 use crate::record::notes::{Notes, What};
+use crate::record::stats::GracePeriod;
 
 /// What the engine asks.
 pub(crate) struct View<'a> {
@@ -91,6 +95,14 @@ impl Rcu {
             global,
             cpus: (0..cpus).map(Cpu::new).collect(),
             groups: Vec::new(),
+            gp_thread: 0,
+            rcuogs: Vec::new(),
+            rcuops: vec![None; cpus as usize],
+            kworker: 0,
+            exp_worker: 0,
+            waiters: VecDeque::new(),
+            deferred: None,
+            in_flight: GracePeriod::default(),
             watch: vec![Watching::new(); cpus as usize],
             present,
             leaf_of,
@@ -106,6 +118,7 @@ impl Rcu {
         let stride = offload::stride(cpus, config.offload.stride);
         it.groups
             .resize_with((cpus as usize).div_ceil(stride as usize), || None);
+        it.rcuogs = vec![None; it.groups.len()];
         for cpu in options.offloaded() {
             let group = offload::group_of(cpu, stride);
             let group = it.groups[group as usize].get_or_insert_with(|| Group::new(group, stride));
@@ -123,6 +136,11 @@ impl Rcu {
             observed: &self.observed,
         };
         (&mut self.global, &mut self.cpus, &mut self.groups, view)
+    }
+
+    /// Does it run without a tick where it can?
+    pub fn is_full(&self, cpu: CpuId) -> bool {
+        self.full.get(cpu as usize).copied().unwrap_or(false)
     }
 
     pub fn notes(&self) -> &Notes {
@@ -178,17 +196,144 @@ impl Rcu {
         self.global.leave();
         assert!(self.global.try_drive(Some(cpu)));
     }
-}
 
-impl Machine {
-    /// The time, as `cpu`'s clock has it.
-    pub(crate) fn engine_now(&self, cpu: CpuId) -> Now {
-        Now {
-            ns: self.now + self.clock_ahead(cpu),
-            jiffies: self.jiffies(),
+    /// Wakes the threads that the engine names for offloading.
+    pub(crate) fn carry_out(
+        &mut self,
+        sys: &mut System,
+        cpu: CpuId,
+        group: Option<GroupId>,
+        todo: Todo,
+    ) {
+        if todo.gp {
+            sys.wake(self, self.gp_thread, cpu);
+        }
+        if let Some(group) = todo.rcuog {
+            let task = self.rcuogs[group as usize].expect("the group has a thread");
+            sys.wake(self, task, cpu);
+        }
+        if let Some(whose) = todo.rcuop {
+            let task = self.rcuops[whose as usize].expect("the CPU has a thread");
+            sys.wake(self, task, cpu);
+        }
+        if let Some(at) = todo.core {
+            sys.cores[at as usize].soft_rcu = true;
+            sys.send_ipi(self, at, cpu);
+        }
+        if let Some(group) = group {
+            self.set_group_timer(sys, cpu, group, todo.timer);
         }
     }
 
+    pub(crate) fn set_group_timer(
+        &mut self,
+        sys: &mut System,
+        cpu: CpuId,
+        group: GroupId,
+        timer: Timing,
+    ) {
+        match timer {
+            Timing::Keep => {}
+            Timing::Stop => sys.wheel.stop(Timer::Group(group)),
+            Timing::Set(at) => {
+                let now = sys.jiffies();
+                let at = expiry(now, at.saturating_sub(now));
+                sys.set_timer(Timer::Group(group), cpu, at);
+            }
+        }
+    }
+
+    /// Carries out the requests of a step of a grace period; `cpu` is where the step was.
+    pub(crate) fn effects(&mut self, sys: &mut System, cpu: CpuId, effects: &Effects) {
+        if effects.wake_gp {
+            sys.wake(self, self.gp_thread, cpu);
+        }
+        if effects.wake_exp {
+            sys.wake(self, self.exp_worker, cpu);
+        }
+        if let Some(until) = effects.waiters_until {
+            self.wake_waiters(sys, until, cpu);
+        }
+        if let Some(until) = effects.deferred_until {
+            self.deferred = self.deferred.max(Some(until));
+            if sys.tasks[self.kworker].state == State::Sleeping {
+                sys.tasks[self.kworker].cpu = Some(cpu); // its queue is the CPU's
+            }
+            sys.wake(self, self.kworker, cpu);
+        }
+        if let Some(end) = effects.gp_end {
+            for group in 0..self.groups.len() {
+                let Some(it) = &self.groups[group] else {
+                    continue;
+                };
+                let waits = matches!(it.rest(), Some(offload::Rest::Gp { leaf, queue, .. })
+                    if (leaf, queue) == (end.leaf, end.queue));
+                if waits && it.goes_on(&self.global) {
+                    let task = self.rcuogs[group].expect("the group has a thread");
+                    sys.wake(self, task, cpu);
+                }
+            }
+        }
+        if let Some(nudge) = effects.nudge {
+            for bit in 0..64 {
+                if (nudge.resched | nudge.irq_work) >> bit & 1 == 0 {
+                    continue;
+                }
+                let target = nudge.lo + bit;
+                if nudge.irq_work >> bit & 1 != 0 {
+                    self.global.irq_work_ran(target);
+                }
+                sys.cores[target as usize].resched |= nudge.resched >> bit & 1 != 0;
+                sys.send_ipi(self, target, cpu);
+            }
+        }
+    }
+
+    /// Wakes all waiters below. How many those were.
+    pub(crate) fn wake_waiters(&mut self, sys: &mut System, until: Pos, cpu: CpuId) -> u64 {
+        let mut woken = 0;
+        while let Some(&(ticket, task)) = self.waiters.front()
+            && ticket < until
+        {
+            self.waiters.pop_front();
+            sys.wake(self, task, cpu);
+            woken += 1;
+        }
+        woken
+    }
+
+    /// A wake-up of an offload thread that was put off is made now.
+    pub(crate) fn deliver_wake(&mut self, sys: &mut System, cpu: CpuId) {
+        if !self.owes_wake(cpu) {
+            return;
+        }
+        let group = self.group_of(cpu).expect("it owes a wake-up");
+        let (.., groups, view) = self.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        let todo = it.deliver(cpu, &view);
+        self.carry_out(sys, cpu, Some(group), todo);
+    }
+
+    /// The interrupt of an expedited grace period has arrived at `cpu`.
+    pub(crate) fn exp_interrupt(&mut self, sys: &mut System, cpu: CpuId) {
+        let at = match sys.depth(cpu) {
+            0 => Interrupted::Quiescent,
+            _ if sys.options.preempt => Interrupted::Section,
+            _ => Interrupted::Disabled,
+        };
+        let handled = self.global.exp_interrupt(cpu, at);
+        let core = &mut sys.cores[cpu as usize];
+        core.resched |= handled.resched && core.current.is_some();
+        if let (true, Some(task)) = (handled.hint, sys.cores[cpu as usize].current) {
+            sys.tasks[task].sections.hint = true;
+        }
+        if handled.wake_exp {
+            sys.wake(self, self.exp_worker, cpu);
+        }
+    }
+}
+
+impl Machine {
     /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
     pub(crate) fn call(
         &mut self,
@@ -200,17 +345,17 @@ impl Machine {
         let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
         let counts = lazy && !offloaded;
         let knows_lazy =
-            matches!(self.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
+            matches!(self.sys.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
         let callback = Callback {
             func,
-            queued_at: self.now,
-            number: self.oracle.queued(),
-            since: self.oracle.since(),
+            queued_at: self.sys.now,
+            number: self.sys.oracle.queued(),
+            since: self.sys.oracle.since(),
             then,
             lazy: counts,
             call: self.owes_call(cpu, func),
         };
-        let now = self.engine_now(cpu);
+        let now = self.sys.engine_now(cpu);
         let (global, cpus, groups, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let group = it.member().group();
@@ -238,111 +383,31 @@ impl Machine {
         if counts {
             it.queued_lazy();
         }
-        let core = &mut self.cores[cpu as usize];
+        let core = &mut self.sys.cores[cpu as usize];
         core.fifo.push_back(callback);
         let n_cbs = core.fifo.len() as u64;
         let func = callback.func;
-        self.stats.holds(self.now, func, true);
+        self.sys.stats.holds(self.sys.now, func, true);
         self.rcu.notes().say(What::Queued {
             whose: cpu,
             pos,
             func,
             n_cbs,
         });
-        if self.stats.counts(self.now) {
-            let counted = &mut self.stats.funcs[func];
+        if self.sys.stats.counts(self.sys.now) {
+            let counted = &mut self.sys.stats.funcs[func];
             counted.queued += 1;
             counted.shown += u64::from(!hidden);
             counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
             counted.broke += u64::from(!lazy && lazy_now < lazy_before);
         }
         if wake_gp {
-            self.wake(self.gp_thread, cpu);
+            self.sys.wake(&self.rcu, self.rcu.gp_thread, cpu);
         }
-        self.carry_out(cpu, group, todo);
+        self.rcu.carry_out(&mut self.sys, cpu, group, todo);
         match offloaded {
             true => self.queues_under_lock(cpu, hidden),
             false => 0,
-        }
-    }
-
-    /// Wakes the threads that the engine names for offloading.
-    pub(crate) fn carry_out(&mut self, cpu: CpuId, group: Option<GroupId>, todo: Todo) {
-        if todo.gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        if let Some(group) = todo.rcuog {
-            let task = self.rcuogs[group as usize].expect("the group has a thread");
-            self.wake(task, cpu);
-        }
-        if let Some(whose) = todo.rcuop {
-            let task = self.rcuops[whose as usize].expect("the CPU has a thread");
-            self.wake(task, cpu);
-        }
-        if let Some(at) = todo.core {
-            self.cores[at as usize].soft_rcu = true;
-            self.send_ipi(at, cpu);
-        }
-        if let Some(group) = group {
-            self.set_group_timer(cpu, group, todo.timer);
-        }
-    }
-
-    pub(crate) fn set_group_timer(&mut self, cpu: CpuId, group: GroupId, timer: Timing) {
-        match timer {
-            Timing::Keep => {}
-            Timing::Stop => self.wheel.stop(Timer::Group(group)),
-            Timing::Set(at) => {
-                let now = self.jiffies();
-                let at = expiry(now, at.saturating_sub(now));
-                self.set_timer(Timer::Group(group), cpu, at);
-            }
-        }
-    }
-
-    /// Carries out the requests of a step of a grace period; `cpu` is where the step was.
-    pub(crate) fn effects(&mut self, cpu: CpuId, effects: &Effects) {
-        if effects.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        if effects.wake_exp {
-            self.wake(self.exp.worker, cpu);
-        }
-        if let Some(until) = effects.waiters_until {
-            self.wake_waiters(until, cpu);
-        }
-        if let Some(until) = effects.deferred_until {
-            self.deferred = self.deferred.max(Some(until));
-            if self.tasks[self.kworker].state == State::Sleeping {
-                self.tasks[self.kworker].cpu = Some(cpu); // its queue is the CPU's
-            }
-            self.wake(self.kworker, cpu);
-        }
-        if let Some(end) = effects.gp_end {
-            for group in 0..self.rcu.groups.len() {
-                let Some(it) = &self.rcu.groups[group] else {
-                    continue;
-                };
-                let waits = matches!(it.rest(), Some(offload::Rest::Gp { leaf, queue, .. })
-                    if (leaf, queue) == (end.leaf, end.queue));
-                if waits && it.goes_on(&self.rcu.global) {
-                    let task = self.rcuogs[group].expect("the group has a thread");
-                    self.wake(task, cpu);
-                }
-            }
-        }
-        if let Some(nudge) = effects.nudge {
-            for bit in 0..64 {
-                if (nudge.resched | nudge.irq_work) >> bit & 1 == 0 {
-                    continue;
-                }
-                let target = nudge.lo + bit;
-                if nudge.irq_work >> bit & 1 != 0 {
-                    self.rcu.global.irq_work_ran(target);
-                }
-                self.cores[target as usize].resched |= nudge.resched >> bit & 1 != 0;
-                self.send_ipi(target, cpu);
-            }
         }
     }
 }

@@ -28,12 +28,12 @@ use quiescent_kernel::CpuId;
 use crate::input::options::Smp;
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
-use crate::kernel::state::Machine;
+use crate::kernel::state::{Rcu, System};
 
 /// A clock counts whole cycles, of so many picoseconds.
 pub(crate) const CYCLE_PS: u64 = 16_000;
 
-impl Machine {
+impl System {
     /// An interrupt is due on `cpu`, or something is ready to run there.
     pub(crate) fn poke(&mut self, cpu: CpuId) {
         self.wants(cpu);
@@ -152,7 +152,7 @@ impl Machine {
     }
 
     /// `waker` wants `cpu` to look.
-    pub(crate) fn send_ipi(&mut self, cpu: CpuId, waker: CpuId) {
+    pub(crate) fn send_ipi(&mut self, rcu: &Rcu, cpu: CpuId, waker: CpuId) {
         let task = self.sent_for();
         if cpu == waker || !self.cores[cpu as usize].online {
             return;
@@ -161,7 +161,7 @@ impl Machine {
         let Some(late) = self.interrupt_goes_wrong(cpu) else {
             return;
         };
-        self.interrupt_sent(cpu, task);
+        self.interrupt_sent(rcu, cpu, task);
         match self.options.smp {
             Smp::Parallel => {
                 let at = self.now + self.options.costs.ipi + late;
@@ -182,17 +182,17 @@ mod tests {
 
     #[test]
     fn the_handlers_of_a_tick_begin_after_the_last_clock_but_one() {
-        let mut machine = Machine::new(Options {
+        let mut system = System::new(Options {
             smp: Smp::Serial,
             ..Options::kernel_6_12(4, 250)
         });
         for (cpu, late) in [(0, 30), (1, 10), (2, 40), (3, 20)] {
-            machine.cores[cpu].late_ps = late;
+            system.cores[cpu].late_ps = late;
         }
-        machine.executing = None;
-        machine.go_off(&BTreeSet::from([0, 1, 2, 3]));
-        assert_eq!(machine.last, 0, "clocks in the order 1, 3, 0, 2");
-        machine.go_off(&BTreeSet::from([1, 3]));
-        assert_eq!(machine.last, 1, "of two: the earlier one");
+        system.executing = None;
+        system.go_off(&BTreeSet::from([0, 1, 2, 3]));
+        assert_eq!(system.last, 0, "clocks in the order 1, 3, 0, 2");
+        system.go_off(&BTreeSet::from([1, 3]));
+        assert_eq!(system.last, 1, "of two: the earlier one");
     }
 }

@@ -14,7 +14,6 @@ use quiescent_kernel::limits::{Around, Context};
 
 use crate::kernel::cpu::Then;
 use crate::kernel::state::{Act, Machine};
-use crate::kernel::task::{Kind, State};
 use crate::record::notes::{Level, What};
 
 /// Rounds in an interrupt.
@@ -27,47 +26,35 @@ impl Machine {
     /// RCU's soft interrupt, at the end of an interrupt. If it has been raised again and again, a thread goes
     /// on.
     pub(crate) fn softirq_in_irq(&mut self, cpu: CpuId) -> Act {
-        let core = &mut self.cores[cpu as usize];
+        let core = &mut self.sys.cores[cpu as usize];
         core.rounds += 1;
         if core.rounds == 1 {
-            core.soft_since = self.now;
+            core.soft_since = self.sys.now;
         }
         let cost = self.softirq(cpu);
-        let core = &mut self.cores[cpu as usize];
-        let long = self.now + cost - core.soft_since >= MOST_NS;
+        let core = &mut self.sys.cores[cpu as usize];
+        let long = self.sys.now + cost - core.soft_since >= MOST_NS;
         let wanted = core.resched || (core.is_idle() && !core.ready.is_empty());
         if core.soft_rcu && (core.rounds >= MOST_ROUNDS || long || wanted) {
             core.handed = true;
-            let task = self.ksoftirqd_of(cpu);
-            self.wake(task, cpu);
+            let task = self.sys.ksoftirqd_of(cpu);
+            self.sys.wake(&self.rcu, task, cpu);
         }
         Act::Busy(cost)
     }
 
-    fn ksoftirqd_of(&mut self, cpu: CpuId) -> usize {
-        let task = match self.cores[cpu as usize].ksoftirqd {
-            Some(task) => task as usize,
-            None => self.add(format!("ksoftirqd/{cpu}"), Kind::Ksoftirqd, None),
-        };
-        self.cores[cpu as usize].ksoftirqd = Some(task as u32);
-        if self.tasks[task].state == State::Sleeping {
-            self.tasks[task].cpu = Some(cpu);
-        }
-        task
-    }
-
     /// ksoftirqd: one round, as long as there is work.
     pub(crate) fn ksoftirqd(&mut self, cpu: CpuId) -> Act {
-        if self.cores[cpu as usize].soft_rcu {
+        if self.sys.cores[cpu as usize].soft_rcu {
             return Act::Busy(self.softirq(cpu));
         }
-        self.cores[cpu as usize].begins_softirqs();
-        self.then_sleeps(cpu, 0)
+        self.sys.cores[cpu as usize].begins_softirqs();
+        self.sys.then_sleeps(cpu, 0)
     }
 
     /// RCU's soft interrupt. What it costs.
     fn softirq(&mut self, cpu: CpuId) -> u64 {
-        self.cores[cpu as usize].soft_rcu = false;
+        self.sys.cores[cpu as usize].soft_rcu = false;
         self.rcu.notes().level(Level::Softirq);
         self.rcu
             .notes()
@@ -77,28 +64,21 @@ impl Machine {
         let noticed = it.core(global, &view);
         let invokes = it.invokes();
         if noticed.wake_gp {
-            self.wake(self.gp_thread, cpu);
+            self.sys.wake(&self.rcu, self.rcu.gp_thread, cpu);
         }
-        let mut cost = self.options.costs.softirq;
+        let mut cost = self.sys.options.costs.softirq;
         if invokes {
             cost += self.batch(cpu, cpu, Context::Softirq);
         }
-        self.deliver_wake(cpu);
+        self.rcu.deliver_wake(&mut self.sys, cpu);
         let (_, cpus, _, view) = self.rcu.parts();
         cpus[cpu as usize].core_done(&view);
         self.rcu
             .notes()
             .text(|| "softirq_exit: vec=9 [action=RCU]".into());
-        self.took(cost);
-        self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
+        self.sys.took(cost);
+        self.sys.stats.totals.softirqs += u64::from(self.sys.stats.counts(self.sys.now));
         cost
-    }
-
-    /// RCU has taken so much CPU time.
-    pub(crate) fn took(&mut self, ns: u64) {
-        if self.stats.counts(self.now) {
-            self.stats.totals.rcu_ns += ns;
-        }
     }
 
     /// Invokes a batch of callbacks of the CPU `whose` on `cpu`. Returns its cost.
@@ -108,31 +88,31 @@ impl Machine {
         let Some((range, batch)) = begun else {
             return 0;
         };
-        let each = self.options.costs.callback;
+        let each = self.sys.options.costs.callback;
         let (mut invoked, mut lazy) = (0, 0);
         let all = range.end.wrapping_sub(range.start);
         while invoked < all {
-            let core = &mut self.cores[whose as usize];
+            let core = &mut self.sys.cores[whose as usize];
             let callback = core.fifo.pop_front().expect("it was queued");
             let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
-            self.stats.holds(self.now, func, false);
+            self.sys.stats.holds(self.sys.now, func, false);
             self.rcu.notes().say(What::Invoke { whose, pos, func });
-            if self.stats.counts(self.now) {
-                let func = &mut self.stats.funcs[callback.func];
+            if self.sys.stats.counts(self.sys.now) {
+                let func = &mut self.sys.stats.funcs[callback.func];
                 func.invoked += 1;
                 func.shown_invoked += u64::from(func.shown > 0);
-                func.delays.push(self.now - callback.queued_at);
+                func.delays.push(self.sys.now - callback.queued_at);
             }
-            self.oracle.invoked(callback.number, callback.since);
+            self.sys.oracle.invoked(callback.number, callback.since);
             self.repaid(callback.call);
             match callback.then {
                 Then::Nothing => {}
-                Then::Wakes(task) => self.wake(task, cpu),
+                Then::Wakes(task) => self.sys.wake(&self.rcu, task, cpu),
                 Then::Barrier => self.barrier_callback(cpu),
             }
             invoked += 1;
             lazy += u64::from(callback.lazy);
-            let core = &self.cores[cpu as usize];
+            let core = &self.sys.cores[cpu as usize];
             let around = Around {
                 need_resched: core.resched || (core.is_idle() && !core.ready.is_empty()),
                 idle: core.is_idle(),
@@ -142,8 +122,8 @@ impl Machine {
                 break;
             }
         }
-        self.stats.totals.batches += u64::from(self.stats.counts(self.now));
-        let core = &self.cores[cpu as usize];
+        self.sys.stats.totals.batches += u64::from(self.sys.stats.counts(self.sys.now));
+        let core = &self.sys.cores[cpu as usize];
         let around = Around {
             need_resched: !core.ready.is_empty(),
             idle: core.is_idle(),
@@ -154,27 +134,15 @@ impl Machine {
         let more = it.end_batch_traced(global, (range, context), invoked, around, &view);
         it.ran_lazy(lazy);
         if it.member().group().is_none() {
-            self.cores[whose as usize].soft_rcu |= more;
+            self.sys.cores[whose as usize].soft_rcu |= more;
             return invoked * each;
         }
         let group = it.member().group();
         let after = it.batch_over(context, global, &view);
         if after.again && context == Context::Softirq {
-            self.cores[whose as usize].soft_rcu = true;
+            self.sys.cores[whose as usize].soft_rcu = true;
         }
-        self.carry_out(cpu, group, after.todo);
+        self.rcu.carry_out(&mut self.sys, cpu, group, after.todo);
         invoked * each + self.invokes_under_lock(whose, cpu, 0, invoked)
-    }
-
-    /// A wake-up of an offload thread that was put off is made now.
-    pub(crate) fn deliver_wake(&mut self, cpu: CpuId) {
-        if !self.rcu.owes_wake(cpu) {
-            return;
-        }
-        let group = self.rcu.group_of(cpu).expect("it owes a wake-up");
-        let (.., groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        let todo = it.deliver(cpu, &view);
-        self.carry_out(cpu, Some(group), todo);
     }
 }

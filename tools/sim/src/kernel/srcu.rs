@@ -36,8 +36,8 @@ impl Machine {
     /// The domain, from its first use on.
     fn srcu(&mut self) -> &mut Srcu {
         if self.srcu.is_none() {
-            let worker = self.add("kworker/srcu".into(), Kind::SrcuWorker, None);
-            self.srcu = Some(Box::new(Srcu::new(self.options.cpus, worker)));
+            let worker = self.sys.add("kworker/srcu".into(), Kind::SrcuWorker, None);
+            self.srcu = Some(Box::new(Srcu::new(self.sys.options.cpus, worker)));
         }
         self.srcu.as_mut().expect("made just now")
     }
@@ -46,11 +46,11 @@ impl Machine {
     pub(crate) fn srcu_op(&mut self, cpu: CpuId, task: usize, op: SrcuOp) -> Act {
         match op {
             SrcuOp::Lock => {
-                self.tasks[task].srcu.fetched = Some(self.srcu().global.joined());
+                self.sys.tasks[task].srcu.fetched = Some(self.srcu().global.joined());
                 Act::Busy(COST)
             }
             SrcuOp::Unlock => {
-                let open = self.tasks[task].srcu.open.pop();
+                let open = self.sys.tasks[task].srcu.open.pop();
                 self.srcu_ends(cpu, open.expect("a section is closed that is open"));
                 Act::Busy(COST)
             }
@@ -61,46 +61,46 @@ impl Machine {
 
     /// The second half of opening a section: a task that has fetched the number of a count joins it.
     pub(crate) fn srcu_joins(&mut self, cpu: CpuId, task: usize) -> Option<Act> {
-        let count = self.tasks[task].srcu.fetched.take()?;
+        let count = self.sys.tasks[task].srcu.fetched.take()?;
         let it = self.srcu();
         it.counts.locks[cpu as usize][count as usize] += 1;
         let number = it.oracle.opened();
-        self.tasks[task].srcu.open.push((count, number));
+        self.sys.tasks[task].srcu.open.push((count, number));
         Some(Act::Busy(COST))
     }
 
     /// The task ends: so do its sections.
     pub(crate) fn srcu_ends_all(&mut self, cpu: CpuId, task: usize) {
-        for section in std::mem::take(&mut self.tasks[task].srcu.open) {
+        for section in std::mem::take(&mut self.sys.tasks[task].srcu.open) {
             self.srcu_ends(cpu, section);
         }
     }
 
     fn srcu_ends(&mut self, cpu: CpuId, (count, number): (CpuId, u64)) {
-        let counted = self.stats.counts(self.now);
+        let counted = self.sys.stats.counts(self.sys.now);
         let it = self.srcu();
         it.oracle.closed(number);
         if it.leave(cpu, count) {
             it.stats.reader_wakeups += u64::from(counted);
             let worker = it.worker;
-            self.wake(worker, cpu);
+            self.sys.wake(&self.rcu, worker, cpu);
         }
     }
 
     fn synchronize_srcu(&mut self, cpu: CpuId, task: usize) -> Act {
-        let start = self.now;
+        let start = self.sys.now;
         let it = self.srcu();
         let since = it.oracle.since();
         let idle = !it.global.busy();
         let ticket = it.global.wait_for_gp(false);
         it.waiters.push_back((ticket, task));
-        self.tasks[task].waits = Some(Waits::Srcu { start, since });
+        self.sys.tasks[task].waits = Some(Waits::Srcu { start, since });
         self.srcu_requested(cpu, idle);
-        self.then_sleeps(cpu, self.options.costs.callback)
+        self.sys.then_sleeps(cpu, self.sys.options.costs.callback)
     }
 
     fn call_srcu(&mut self, cpu: CpuId, func: usize) -> Act {
-        let queued_at = self.now;
+        let queued_at = self.sys.now;
         let it = self.srcu();
         let callback = Callback {
             func,
@@ -114,25 +114,25 @@ impl Machine {
         let idle = !it.global.busy();
         let cookie = it.global.start_poll();
         it.callbacks.push_back((cookie, callback));
-        self.stats.holds(self.now, func, true);
-        if self.stats.counts(self.now) {
-            self.stats.funcs[func].queued += 1;
+        self.sys.stats.holds(self.sys.now, func, true);
+        if self.sys.stats.counts(self.sys.now) {
+            self.sys.stats.funcs[func].queued += 1;
         }
         self.srcu_requested(cpu, idle);
-        Act::Busy(self.options.costs.callback)
+        Act::Busy(self.sys.options.costs.callback)
     }
 
     /// A grace period was requested; the worker sleeps if there was none before.
     fn srcu_requested(&mut self, cpu: CpuId, idle: bool) {
         if idle {
             let worker = self.srcu().worker;
-            self.wake(worker, cpu);
+            self.sys.wake(&self.rcu, worker, cpu);
         }
     }
 
     /// `synchronize_srcu` has returned.
     pub(crate) fn srcu_returns(&mut self, start: u64, since: u64) {
-        let (now, counts) = (self.now, self.stats.counts(self.now));
+        let (now, counts) = (self.sys.now, self.sys.stats.counts(self.sys.now));
         let it = self.srcu();
         it.oracle.waited(since);
         if counts {
@@ -142,12 +142,12 @@ impl Machine {
 
     /// `kworker/srcu`: from one sleep, or piece of work, to the next.
     pub(crate) fn srcu_worker(&mut self, cpu: CpuId) -> Act {
-        let mut cost = self.options.costs.gp_thread;
+        let mut cost = self.sys.options.costs.gp_thread;
         loop {
             let next = self.srcu().next;
             let sleeps = match next {
                 Next::Again if !self.srcu_step(cpu, &mut cost) => {
-                    return Act::Busy(self.step_cost());
+                    return Act::Busy(self.sys.step_cost());
                 }
                 Next::Again => false,
                 Next::Fence(_) => {
@@ -163,7 +163,7 @@ impl Machine {
                 }
                 Next::Spin(_) => {
                     self.srcu().next = Next::Again;
-                    self.took(cost + SPIN);
+                    self.sys.took(cost + SPIN);
                     return Act::Busy(cost + SPIN);
                 }
                 Next::Done => true,
@@ -175,21 +175,21 @@ impl Machine {
             };
             if sleeps {
                 self.srcu().next = Next::Again;
-                self.took(cost);
-                return self.then_sleeps(cpu, cost);
+                self.sys.took(cost);
+                return self.sys.then_sleeps(cpu, cost);
             }
-            if self.takes_steps() {
-                return Act::Busy(self.step_cost());
+            if self.sys.options.takes_steps() {
+                return Act::Busy(self.sys.step_cost());
             }
         }
     }
 
     /// One step of the engine, and its effects; false if only the first half of a scan was done.
     fn srcu_step(&mut self, cpu: CpuId, cost: &mut u64) -> bool {
-        let ns = self.engine_now(cpu).ns;
-        let counts = self.stats.counts(self.now);
-        let (time, steps) = (self.now, self.takes_steps());
-        let scan = u64::from(self.options.cpus) * self.options.costs.scan;
+        let ns = self.sys.engine_now(cpu).ns;
+        let counts = self.sys.stats.counts(self.sys.now);
+        let (time, steps) = (self.sys.now, self.sys.options.takes_steps());
+        let scan = u64::from(self.sys.options.cpus) * self.sys.options.costs.scan;
         let it = self.srcu();
         if it.scans() && it.counts.ended.is_none() {
             it.counts.ended = Some(it.counts.add_up_unlocks());
@@ -207,7 +207,7 @@ impl Machine {
         if it.note_edges(before, time, counts) {
             let until = it.global.waiters().done();
             let woken = self.srcu_wakes(cpu, until);
-            *cost += (woken + self.srcu_invokes()) * self.options.costs.callback;
+            *cost += (woken + self.srcu_invokes()) * self.sys.options.costs.callback;
         }
         true
     }
@@ -219,10 +219,10 @@ impl Machine {
             && ticket < until
         {
             self.srcu().waiters.pop_front();
-            if let Some(Waits::Srcu { since, .. }) = self.tasks[task].waits {
+            if let Some(Waits::Srcu { since, .. }) = self.sys.tasks[task].waits {
                 self.srcu().oracle.waited(since);
             }
-            self.wake(task, cpu);
+            self.sys.wake(&self.rcu, task, cpu);
             woken += 1;
         }
         woken
@@ -232,11 +232,11 @@ impl Machine {
     fn srcu_invokes(&mut self) -> u64 {
         let mut invoked = 0;
         while let Some(callback) = self.srcu().ready() {
-            self.stats.holds(self.now, callback.func, false);
-            if self.stats.counts(self.now) {
-                let func = &mut self.stats.funcs[callback.func];
+            self.sys.stats.holds(self.sys.now, callback.func, false);
+            if self.sys.stats.counts(self.sys.now) {
+                let func = &mut self.sys.stats.funcs[callback.func];
                 func.invoked += 1;
-                func.delays.push(self.now - callback.queued_at);
+                func.delays.push(self.sys.now - callback.queued_at);
             }
             invoked += 1;
         }
@@ -271,7 +271,7 @@ impl Machine {
             let open = |count| {
                 sum(&it.counts.locks, count).wrapping_sub(sum(&it.counts.unlocks, count))
             };
-            let worker = crate::kernel::pending::state(self.tasks[it.worker].state);
+            let worker = crate::kernel::pending::state(self.sys.tasks[it.worker].state);
             format!(
                 "SRCU: {:?}, {} and {} sections open, {waits} callers, {owed} callbacks; its worker is \
                  {worker}",

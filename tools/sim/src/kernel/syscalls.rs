@@ -38,7 +38,7 @@ impl Machine {
         name: SysCallName,
         argument: u64,
     ) -> Act {
-        let counts = self.stats.counts(self.now);
+        let counts = self.sys.stats.counts(self.sys.now);
         let calls = &mut self.syscalls;
         let number = calls.count;
         calls.count += 1;
@@ -47,7 +47,7 @@ impl Machine {
         assert!(
             before.is_none(),
             "task {:?} is in a call already",
-            self.tasks[task].name
+            self.sys.tasks[task].name
         );
         if counts {
             calls.records.push(SysCall {
@@ -56,7 +56,7 @@ impl Machine {
                 argument,
                 task,
                 cpu,
-                entered: self.now,
+                entered: self.sys.now,
                 left: None,
                 callbacks: Vec::new(),
             });
@@ -72,10 +72,10 @@ impl Machine {
     pub(crate) fn leave_call(&mut self, task: usize) -> Act {
         let inside = self.syscalls.inside.remove(&task);
         let Some((name, record)) = inside else {
-            panic!("task {:?} is in no call", self.tasks[task].name);
+            panic!("task {:?} is in no call", self.sys.tasks[task].name);
         };
         if let Some(record) = record {
-            self.syscalls.records[record].left = Some(self.now);
+            self.syscalls.records[record].left = Some(self.sys.now);
         }
         self.rcu.notes().say(What::SysExit(name));
         Act::Busy(COST)
@@ -84,12 +84,12 @@ impl Machine {
     /// The task that runs on `cpu` queues a callback of this function: it is noted in the task's call, if
     /// that has a record.
     pub(crate) fn owes_call(&mut self, cpu: CpuId, func: usize) -> Option<Whose> {
-        let task = self.cores[cpu as usize].current?;
+        let task = self.sys.cores[cpu as usize].current?;
         let record = self.syscalls.inside.get(&task)?.1?;
         let callbacks = &mut self.syscalls.records[record].callbacks;
         callbacks.push(Owed {
             func,
-            queued: self.now,
+            queued: self.sys.now,
             invoked: None,
         });
         Some(Whose {
@@ -102,7 +102,7 @@ impl Machine {
     pub(crate) fn repaid(&mut self, whose: Option<Whose>) {
         if let Some(Whose { call, index }) = whose {
             let call = &mut self.syscalls.records[call as usize];
-            call.callbacks[index as usize].invoked = Some(self.now);
+            call.callbacks[index as usize].invoked = Some(self.sys.now);
         }
     }
 }

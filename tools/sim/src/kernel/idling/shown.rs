@@ -3,9 +3,9 @@
 use super::{Book, Idling};
 use crate::idling::package::{Cause, Who, Window, within};
 use crate::idling::{Blocked, By, Idled, Profile, Residency};
-use crate::kernel::state::Machine;
+use crate::kernel::state::System;
 
-impl Machine {
+impl System {
     /// What there is to show of idle states, if there are any.
     pub(crate) fn idled(&self) -> Option<Idled> {
         let mut idling = self.idling.clone()?;
