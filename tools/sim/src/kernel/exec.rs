@@ -11,7 +11,7 @@ use quiescent_kernel::tick::{At, Interrupted};
 use crate::input::options::Smp;
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, Machine, Rcu, System};
 use crate::kernel::task::State;
 use crate::kernel::wheel::Timer;
 use crate::record::notes::{Level, NotePlace, address};
@@ -40,15 +40,15 @@ impl Machine {
                     return self.sys.release(cpu);
                 }
             };
-            let length = length + self.sys.standstill();
+            let faulty = self.sys.faulty.as_mut();
+            let stands = faulty.map_or(0, |it| it.standstill(&self.sys.options));
+            let until = self.sys.now + length + stands;
             let core = &mut self.sys.cores[cpu as usize];
             core.exec = exec;
             core.work += 1;
             core.since = self.sys.now;
             let work = core.work;
-            self.sys
-                .queue
-                .put(self.sys.now + length, Event::Done { cpu, work });
+            self.sys.queue.put(until, Event::Done { cpu, work });
             if exec == Exec::Computing {
                 self.sys.release(cpu);
             }
@@ -68,24 +68,22 @@ impl Machine {
             task: core.current,
             level: Level::Task,
         };
-        self.rcu
-            .notes()
-            .go_to(place, self.sys.stats.counts(self.sys.now));
+        let counts = self.sys.stats.counts(self.sys.now);
+        self.rcu.notes().go_to(place, counts);
         if core.has_irq() {
             return self.interrupt(cpu, from_user);
         }
         if std::mem::take(&mut core.soft_timers) {
-            return self.timers(cpu);
+            return self.rcu.timers(&mut self.sys, cpu);
         }
         if core.soft_rcu && !core.handed {
             return self.softirq_in_irq(cpu);
         }
         if std::mem::take(&mut core.in_irq) {
-            self.interrupted(cpu);
+            self.sys.interrupted(cpu);
             self.rcu.look_after_full_tick(&mut self.sys, cpu);
             if std::mem::take(&mut self.sys.cores[cpu as usize].from_halt) {
                 self.rcu
-                    .notes()
                     .text(|| format!("cpu_idle: state=4294967295 cpu_id={cpu}"));
                 let watch = &mut self.rcu.watch[cpu as usize];
                 watch.irq_exit();
@@ -103,22 +101,14 @@ impl Machine {
         match current {
             Some(_) if self.can_give_way(cpu) => self.gives_way(cpu),
             Some(task) => self.run_task(cpu, task),
-            None if self.sys.cores[cpu as usize].ready.is_empty() => self.pass_idle(cpu),
+            None if self.sys.cores[cpu as usize].ready.is_empty() => {
+                self.rcu.pass_idle(&mut self.sys, cpu)
+            }
             None => self.switch(cpu, None),
         }
     }
 
     // Interrupts.
-
-    /// An interrupt and its soft interrupts are over: one more, and how long was that?
-    fn interrupted(&mut self, cpu: CpuId) {
-        if self.sys.stats.counts(self.sys.now) {
-            let length = self.sys.now - self.sys.cores[cpu as usize].irq_since;
-            let (times, longest) = &mut self.sys.stats.interruptions[cpu as usize];
-            *times += 1;
-            *longest = length.max(*longest);
-        }
-    }
 
     fn interrupt(&mut self, cpu: CpuId, from_user: bool) -> Act {
         self.rcu.notes().level(Level::Irq);
@@ -130,7 +120,7 @@ impl Machine {
             core.from_halt = core.is_idle() && !self.rcu.watch[cpu as usize].is_watching();
             if core.from_halt {
                 self.rcu.watch[cpu as usize].irq_enter();
-                self.cleanup_after_idle(cpu);
+                self.rcu.cleanup_after_idle(&mut self.sys, cpu);
             } else if !from_user {
                 self.rcu.irq_in_kernel(cpu);
             }
@@ -151,7 +141,7 @@ impl Machine {
         let core = &mut self.sys.cores[cpu as usize];
         if std::mem::take(&mut core.tick) {
             cost += costs.tick;
-            self.tick(cpu);
+            self.rcu.tick(&mut self.sys, cpu);
         }
         if std::mem::take(&mut self.sys.cores[cpu as usize].ipi) {
             cost += costs.irq;
@@ -159,7 +149,8 @@ impl Machine {
                 self.rcu.exp_interrupt(&mut self.sys, cpu);
             }
             if std::mem::take(&mut self.sys.cores[cpu as usize].barrier_asked) {
-                self.barrier_says("IRQ", None, self.barrier.engine.seq());
+                self.barrier
+                    .says(&self.rcu, "IRQ", None, self.barrier.engine.seq());
             }
         }
         if clock {
@@ -168,118 +159,14 @@ impl Machine {
         Act::Busy(cost)
     }
 
-    fn tick(&mut self, cpu: CpuId) {
-        self.rcu.notes().text(|| {
-            let timer = address(cpu, 0);
-            format!(
-                "hrtimer_expire_entry: hrtimer={timer} function=tick_nohz_handler now={}",
-                self.sys.now
-            )
-        });
-        if self.sys.options.smp == Smp::Serial {
-            self.sys.wheel.counts(cpu, self.sys.jiffy_now());
-        }
-        let core = &mut self.sys.cores[cpu as usize];
-        let idle = core.is_idle();
-        core.ticked_in_idle = true;
-        if self.rcu.is_full(cpu) {
-            self.rcu.count_full_tick(&mut self.sys, cpu);
-        }
-        let depth = self.sys.depth(cpu);
-        let core = &mut self.sys.cores[cpu as usize];
-        let computing = core.current.is_some() && core.left > 0 && depth == 0;
-        let from = match (idle, computing) {
-            (true, _) => Interrupted::Idle,
-            (false, true) => Interrupted::User,
-            (false, false) => Interrupted::Kernel,
-        };
-        if self.sys.stats.counts(self.sys.now) {
-            let totals = &mut self.sys.stats.totals;
-            *(if idle {
-                &mut totals.idle_ticks
-            } else {
-                &mut totals.busy_ticks
-            }) += 1;
-        }
-        self.sys.cores[cpu as usize].soft_timers = self.sys.wheel.has_due(cpu, self.sys.jiffies());
-        // Tasks that share a CPU take turns, a tick each. The kernel's threads too: an rcuog whose leaf has
-        // seen the end of a grace period looks again and again until its members' leaves have, and the thread
-        // that shows it to them may be next.
-        let core = &mut self.sys.cores[cpu as usize];
-        core.resched |= core.current.is_some() && !core.ready.is_empty();
-        let at = At {
-            now: self.sys.engine_now(cpu),
-            from,
-            depth,
-            // Without preemption no count says where the kernel could be preempted.
-            held: !self.sys.options.preempt && from == Interrupted::Kernel,
-            deferred_wake: self.rcu.owes_wake(cpu),
-            // A tick that callbacks keep on serves them, as on any CPU.
-            nohz_full: self.rcu.is_full(cpu) && self.rcu.cpus[cpu as usize].is_offloaded(),
-            ..At::default()
-        };
-        let (global, cpus, _, view) = self.rcu.parts();
-        let ticked = cpus[cpu as usize].tick(global, at, &view);
-        let core = &mut self.sys.cores[cpu as usize];
-        core.soft_rcu |= ticked.core.is_some();
-        core.resched |= ticked.resched && core.current.is_some();
-        if let (true, Some(task)) = (ticked.ask_unlock, core.current) {
-            self.sys.tasks[task].sections.asked = true;
-        }
-    }
-
-    /// The timers' soft interrupt.
-    fn timers(&mut self, cpu: CpuId) -> Act {
-        let now = self.sys.jiffies();
-        self.rcu.notes().level(Level::Softirq);
-        self.rcu
-            .notes()
-            .text(|| "softirq_entry: vec=1 [action=TIMER]".into());
-        loop {
-            let cores = &self.sys.cores;
-            let ticking = |cpu: CpuId| {
-                let core = &cores[cpu as usize];
-                core.tick || core.soft_timers
-            };
-            let Some(timer) = self.sys.wheel.take_due(cpu, now, ticking) else {
-                break;
-            };
-            let function = match timer {
-                Timer::Wake(_) => "process_timeout",
-                Timer::Group(_) => "do_nocb_deferred_wakeup_timer",
-            };
-            self.rcu.notes().text(|| {
-                let timer = address(cpu, 1);
-                format!(
-                    "timer_expire_entry: timer={timer} function={function} now={now} baseclk={now}"
-                )
-            });
-            match timer {
-                Timer::Wake(task) => self.sys.wake(&self.rcu, task, cpu),
-                Timer::Group(group) => {
-                    let (.., groups, view) = self.rcu.parts();
-                    let it = groups[group as usize].as_mut().expect("it has a timer");
-                    let todo = it.timer_fired(now, &view);
-                    self.rcu.carry_out(&mut self.sys, cpu, Some(group), todo);
-                }
-            }
-        }
-        self.rcu
-            .notes()
-            .text(|| "softirq_exit: vec=1 [action=TIMER]".into());
-        Act::Busy(self.sys.options.costs.timers)
-    }
-
     // Tasks.
 
     /// A context switch, to the task that was woken first; who had to give way comes after those.
     fn switch(&mut self, cpu: CpuId, from: Option<usize>) -> Act {
         self.rcu.note_switch(&mut self.sys, cpu, from);
         let core = &mut self.sys.cores[cpu as usize];
-        let woken = core
-            .ready
-            .iter()
-            .position(|&it| !self.sys.tasks[it].gave_way);
+        let tasks = &self.sys.tasks;
+        let woken = core.ready.iter().position(|&it| !tasks[it].gave_way);
         let next = core.ready.remove(woken.unwrap_or(0));
         let next = next.expect("a task is ready");
         self.sys.tasks[next].gave_way = false;
@@ -357,5 +244,117 @@ impl Machine {
             self.sys.took(cost);
         }
         Act::Busy(cost)
+    }
+}
+
+impl Rcu {
+    fn tick(&mut self, sys: &mut System, cpu: CpuId) {
+        self.text(|| {
+            let timer = address(cpu, 0);
+            format!(
+                "hrtimer_expire_entry: hrtimer={timer} function=tick_nohz_handler now={}",
+                sys.now
+            )
+        });
+        if sys.options.smp == Smp::Serial {
+            sys.wheel.counts(cpu, sys.jiffy_now());
+        }
+        let core = &mut sys.cores[cpu as usize];
+        let idle = core.is_idle();
+        core.ticked_in_idle = true;
+        if self.is_full(cpu) {
+            self.count_full_tick(sys, cpu);
+        }
+        let depth = sys.depth(cpu);
+        let core = &mut sys.cores[cpu as usize];
+        let computing = core.current.is_some() && core.left > 0 && depth == 0;
+        let from = match (idle, computing) {
+            (true, _) => Interrupted::Idle,
+            (false, true) => Interrupted::User,
+            (false, false) => Interrupted::Kernel,
+        };
+        if sys.counts() {
+            let totals = &mut sys.stats.totals;
+            *(if idle {
+                &mut totals.idle_ticks
+            } else {
+                &mut totals.busy_ticks
+            }) += 1;
+        }
+        sys.cores[cpu as usize].soft_timers = sys.wheel.has_due(cpu, sys.jiffies());
+        // Tasks that share a CPU take turns, a tick each. The kernel's threads too: an rcuog whose leaf has
+        // seen the end of a grace period looks again and again until its members' leaves have, and the thread
+        // that shows it to them may be next.
+        let core = &mut sys.cores[cpu as usize];
+        core.resched |= core.current.is_some() && !core.ready.is_empty();
+        let at = At {
+            now: sys.engine_now(cpu),
+            from,
+            depth,
+            // Without preemption no count says where the kernel could be preempted.
+            held: !sys.options.preempt && from == Interrupted::Kernel,
+            deferred_wake: self.owes_wake(cpu),
+            // A tick that callbacks keep on serves them, as on any CPU.
+            nohz_full: self.is_full(cpu) && self.cpus[cpu as usize].is_offloaded(),
+            ..At::default()
+        };
+        let (global, cpus, _, view) = self.parts();
+        let ticked = cpus[cpu as usize].tick(global, at, &view);
+        let core = &mut sys.cores[cpu as usize];
+        core.soft_rcu |= ticked.core.is_some();
+        core.resched |= ticked.resched && core.current.is_some();
+        if let (true, Some(task)) = (ticked.ask_unlock, core.current) {
+            sys.tasks[task].sections.asked = true;
+        }
+    }
+
+    /// The timers' soft interrupt.
+    fn timers(&mut self, sys: &mut System, cpu: CpuId) -> Act {
+        let now = sys.jiffies();
+        self.notes().level(Level::Softirq);
+        self.text(|| "softirq_entry: vec=1 [action=TIMER]".into());
+        loop {
+            let cores = &sys.cores;
+            let ticking = |cpu: CpuId| {
+                let core = &cores[cpu as usize];
+                core.tick || core.soft_timers
+            };
+            let Some(timer) = sys.wheel.take_due(cpu, now, ticking) else {
+                break;
+            };
+            let function = match timer {
+                Timer::Wake(_) => "process_timeout",
+                Timer::Group(_) => "do_nocb_deferred_wakeup_timer",
+            };
+            self.text(|| {
+                let timer = address(cpu, 1);
+                format!(
+                    "timer_expire_entry: timer={timer} function={function} now={now} baseclk={now}"
+                )
+            });
+            match timer {
+                Timer::Wake(task) => sys.wake(self, task, cpu),
+                Timer::Group(group) => {
+                    let (.., groups, view) = self.parts();
+                    let it = groups[group as usize].as_mut().expect("it has a timer");
+                    let todo = it.timer_fired(now, &view);
+                    self.carry_out(sys, cpu, Some(group), todo);
+                }
+            }
+        }
+        self.text(|| "softirq_exit: vec=1 [action=TIMER]".into());
+        Act::Busy(sys.options.costs.timers)
+    }
+}
+
+impl System {
+    /// An interrupt and its soft interrupts are over: one more, and how long was that?
+    fn interrupted(&mut self, cpu: CpuId) {
+        if self.counts() {
+            let length = self.now - self.cores[cpu as usize].irq_since;
+            let (times, longest) = &mut self.stats.interruptions[cpu as usize];
+            *times += 1;
+            *longest = length.max(*longest);
+        }
     }
 }

@@ -28,7 +28,7 @@
 //!
 //! # Invariants
 //! * A CPU of the set is in user space only while it computes there: whatever else it does begins with
-//!   [`leave_user`](Machine::leave_user).
+//!   [`leave_user`](Rcu::leave_user).
 //! * Where a second task is ready its tick runs: every way there is ends in an interrupt or a context switch,
 //!   and both look.
 
@@ -40,7 +40,7 @@ use crate::record::stats::FullTicks;
 
 impl Rcu {
     /// The machine has booted: time is kept.
-    pub(crate) fn begin_timekeeping(&mut self, sys: &mut System) {
+    pub fn begin_timekeeping(&mut self, sys: &mut System) {
         if !sys.options.nohz {
             (0..sys.options.cpus).for_each(|cpu| sys.wheel.start_tick(cpu));
             sys.expect_jiffy();
@@ -57,7 +57,7 @@ impl Rcu {
     }
 
     /// Prepares a program's own work; false if other work comes first.
-    pub(crate) fn enter_user(&mut self, sys: &mut System, cpu: CpuId) -> bool {
+    pub fn enter_user(&mut self, sys: &mut System, cpu: CpuId) -> bool {
         if !self.is_full(cpu) || sys.depth(cpu) > 0 {
             return true;
         }
@@ -70,7 +70,7 @@ impl Rcu {
     }
 
     /// The CPU is in the kernel from now on. Was it in user space?
-    pub(crate) fn leave_user(&mut self, cpu: CpuId) -> bool {
+    pub fn leave_user(&mut self, cpu: CpuId) -> bool {
         let watch = &mut self.watch[cpu as usize];
         let was = watch.context() == Context::User;
         if was {
@@ -81,7 +81,7 @@ impl Rcu {
 
     /// An interrupt has found the CPU in the kernel. Has a grace period asked it to hurry? The end of the
     /// interrupt will see.
-    pub(crate) fn irq_in_kernel(&mut self, cpu: CpuId) {
+    pub fn irq_in_kernel(&mut self, cpu: CpuId) {
         if self.is_full(cpu) {
             let (global, cpus, ..) = self.parts();
             cpus[cpu as usize].irq_enter(global);
@@ -109,7 +109,7 @@ impl Rcu {
     }
 
     /// The cause of a tick on such a CPU.
-    pub(crate) fn count_full_tick(&mut self, sys: &mut System, cpu: CpuId) {
+    pub fn count_full_tick(&mut self, sys: &mut System, cpu: CpuId) {
         let by = self.tick_kept_by(sys, cpu);
         let counts = sys.stats.counts(sys.now);
         if let (true, Some(full)) = (counts, &mut sys.stats.full) {
@@ -122,20 +122,18 @@ impl Rcu {
 
     /// At the end of an interrupt, and when another task runs: is the tick wanted? The idle loop looks for
     /// itself.
-    pub(crate) fn look_after_full_tick(&mut self, sys: &mut System, cpu: CpuId) {
+    pub fn look_after_full_tick(&mut self, sys: &mut System, cpu: CpuId) {
         if !self.is_full(cpu) || sys.cores[cpu as usize].is_idle() {
             return;
         }
         sys.cores[cpu as usize].exp_tick = self.is_exp_holdout(sys, cpu);
         match self.tick_kept_by(sys, cpu) {
             Some(by) => {
-                self.notes()
-                    .text(|| format!("tick_stop: success=0 dependency={by}"));
+                self.text(|| format!("tick_stop: success=0 dependency={by}"));
                 sys.wheel.start_tick(cpu);
             }
             None if sys.wheel.ticks(cpu) => {
-                self.notes()
-                    .text(|| "tick_stop: success=1 dependency=NONE".into());
+                self.text(|| "tick_stop: success=1 dependency=NONE".into());
                 sys.wheel.stop_tick(cpu);
             }
             None => {}
@@ -144,7 +142,7 @@ impl Rcu {
     }
 
     /// An expedited grace period has waited for a tick: those that have none turn theirs on.
-    pub(crate) fn hold_full_ticks(&mut self, sys: &mut System, from: CpuId) {
+    pub fn hold_full_ticks(&mut self, sys: &mut System, from: CpuId) {
         let holdouts = self.global.exp_holdouts();
         let holdouts: Vec<CpuId> = holdouts.filter(|&it| self.is_full(it)).collect();
         for cpu in holdouts {

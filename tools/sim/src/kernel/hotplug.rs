@@ -21,7 +21,7 @@ use quiescent_kernel::offload::Todo;
 use crate::idling::package::Who;
 use crate::kernel::cpu::Core;
 use crate::kernel::event::Event;
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, Machine, Rcu, System};
 
 impl Machine {
     /// `cpu` goes offline at `at` nanoseconds, or as soon after it as it can; or comes back. Nothing happens
@@ -45,31 +45,6 @@ impl Machine {
         self.sys.cores[cpu as usize].online
     }
 
-    pub(crate) fn plugged(&mut self, cpu: CpuId, online: bool) {
-        let core = &mut self.sys.cores[cpu as usize];
-        core.dying = !online && core.online && self.sys.timekeeper != Some(cpu);
-        if online && !core.online {
-            self.comes(cpu);
-        }
-        if self.sys.cores[cpu as usize].online {
-            self.sys.blames(&self.rcu, cpu, Who::Hotplug);
-            self.sys.poke(cpu);
-        }
-    }
-
-    fn comes(&mut self, cpu: CpuId) {
-        let core = &mut self.sys.cores[cpu as usize];
-        *core = Core {
-            work: core.work,
-            ksoftirqd: core.ksoftirqd,
-            fifo: std::mem::take(&mut core.fifo), // offloaded ones are where they were
-            ..Core::new()
-        };
-        self.rcu.arrive(cpu);
-        self.sys.wheel.start_tick(cpu);
-        self.sys.expect_jiffy();
-    }
-
     /// Takes `cpu` offline; it has no work that cannot wait.
     pub(crate) fn dies(&mut self, cpu: CpuId) -> Act {
         let core = &mut self.sys.cores[cpu as usize];
@@ -84,7 +59,7 @@ impl Machine {
         if !self.rcu.watch[cpu as usize].is_watching() {
             self.rcu.watch[cpu as usize].idle_exit();
         }
-        self.tasks_move(cpu, heir);
+        self.rcu.tasks_move(&mut self.sys, cpu, heir);
         self.rcu.deliver_wake(&mut self.sys, cpu);
         let (global, _, _, view) = self.rcu.parts();
         let effects = global.departed(cpu, &view);
@@ -96,19 +71,6 @@ impl Machine {
         let core = &mut self.sys.cores[cpu as usize];
         (core.idle, core.exp_asked) = (true, false);
         Act::Halt
-    }
-
-    fn tasks_move(&mut self, cpu: CpuId, heir: CpuId) {
-        let core = &mut self.sys.cores[cpu as usize];
-        let left = std::mem::take(&mut core.left);
-        if let Some(task) = self.sys.turn_ends(cpu) {
-            self.sys.cores[cpu as usize].ready.push_front(task);
-            self.sys.tasks[task].left = left;
-            self.rcu.note_switch(&mut self.sys, cpu, Some(task));
-        }
-        for task in std::mem::take(&mut self.sys.cores[cpu as usize].ready) {
-            self.sys.make_ready(&self.rcu, task, heir, cpu);
-        }
     }
 
     fn callbacks_move(&mut self, cpu: CpuId, heir: CpuId) {
@@ -132,7 +94,7 @@ impl Machine {
             None => (it.adopt(gone, barrier, global, &view), Todo::default()),
         };
         if adopted.entrained {
-            self.push_barrier(cpu);
+            self.barrier.push(&mut self.sys, cpu);
         }
         let mut done = std::mem::take(&mut self.sys.cores[cpu as usize].fifo);
         let pending = done.split_off(adopted.merged.done as usize);
@@ -141,10 +103,48 @@ impl Machine {
         done.append(fifo);
         *fifo = done;
         fifo.extend(pending);
-        if adopted.wake_gp {
-            self.sys.wake(&self.rcu, self.rcu.gp_thread, cpu);
-        }
+        self.rcu.wake_gp(&mut self.sys, adopted.wake_gp, cpu);
         self.rcu.carry_out(&mut self.sys, cpu, group, todo);
         self.sys.send_ipi(&self.rcu, heir, cpu);
+    }
+}
+
+impl Rcu {
+    pub fn plugged(&mut self, sys: &mut System, cpu: CpuId, online: bool) {
+        let core = &mut sys.cores[cpu as usize];
+        core.dying = !online && core.online && sys.timekeeper != Some(cpu);
+        if online && !core.online {
+            self.comes(sys, cpu);
+        }
+        if sys.cores[cpu as usize].online {
+            sys.blames(self, cpu, Who::Hotplug);
+            sys.poke(cpu);
+        }
+    }
+
+    fn comes(&mut self, sys: &mut System, cpu: CpuId) {
+        let core = &mut sys.cores[cpu as usize];
+        *core = Core {
+            work: core.work,
+            ksoftirqd: core.ksoftirqd,
+            fifo: std::mem::take(&mut core.fifo), // offloaded ones are where they were
+            ..Core::new()
+        };
+        self.arrive(cpu);
+        sys.wheel.start_tick(cpu);
+        sys.expect_jiffy();
+    }
+
+    fn tasks_move(&mut self, sys: &mut System, cpu: CpuId, heir: CpuId) {
+        let core = &mut sys.cores[cpu as usize];
+        let left = std::mem::take(&mut core.left);
+        if let Some(task) = sys.turn_ends(cpu) {
+            sys.cores[cpu as usize].ready.push_front(task);
+            sys.tasks[task].left = left;
+            self.note_switch(sys, cpu, Some(task));
+        }
+        for task in std::mem::take(&mut sys.cores[cpu as usize].ready) {
+            sys.make_ready(self, task, heir, cpu);
+        }
     }
 }

@@ -8,7 +8,7 @@ use quiescent_kernel::{CpuId, Next, Phase};
 
 use crate::input::op::Op;
 use crate::kernel::cpu::Then;
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, LockTable, Machine, Rcu, System};
 use crate::kernel::task::{Kind, State, Waits};
 use crate::kernel::wheel::{Timer, expiry};
 use crate::record::notes::What;
@@ -18,170 +18,18 @@ impl Machine {
     /// Continues the task that runs on `cpu`.
     pub(crate) fn run_task(&mut self, cpu: CpuId, task: usize) -> Act {
         match self.sys.tasks[task].kind {
-            Kind::GpThread => self.gp_thread(cpu),
-            Kind::Rcuog(group) => self.rcuog(cpu, task, group),
+            Kind::GpThread => self.rcu.gp_thread(&mut self.sys, cpu),
+            Kind::Rcuog(group) => {
+                let locks = &mut self.locks;
+                self.rcu.rcuog(&mut self.sys, locks, cpu, task, group)
+            }
             Kind::Rcuop(whose) => self.rcuop(cpu, whose),
             Kind::Ksoftirqd => self.ksoftirqd(cpu),
-            Kind::Kworker => self.kworker(cpu),
-            Kind::ExpWorker => self.exp_worker(cpu),
-            Kind::SrcuWorker => self.srcu_worker(cpu),
+            Kind::Kworker => self.rcu.kworker(&mut self.sys, cpu),
+            Kind::ExpWorker => self.exp.works(&mut self.sys, &mut self.rcu, cpu),
+            Kind::SrcuWorker => self.srcu.works(&mut self.sys, &self.rcu, cpu),
             Kind::Work(_) => self.work(cpu, task),
         }
-    }
-
-    /// rcu_preempt: from one sleep to the next.
-    fn gp_thread(&mut self, cpu: CpuId) -> Act {
-        self.rcu.drive_on(cpu);
-        self.rcu.notes().gp_thread();
-        let mut cost = self.sys.options.costs.gp_thread;
-        loop {
-            let now = self.sys.engine_now(cpu);
-            let scanning = matches!(self.rcu.global.phase(), Phase::Scan(_));
-            let owed = if scanning {
-                self.rcu.global.holdouts().count() as u64
-            } else {
-                0
-            };
-            let scans_before = self.rcu.observed.scans.get();
-            let before = self.rcu.global.phase();
-            let (global, cpus, _, view) = self.rcu.parts();
-            let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
-            let waits = matches!(self.rcu.global.phase(), Phase::Wait);
-            if scanning {
-                cost += if waits {
-                    owed * self.sys.options.costs.scan
-                } else {
-                    0
-                };
-                if scans_before == 1 && waits {
-                    self.rcu.in_flight.holdouts = self.rcu.global.holdouts().collect();
-                }
-            }
-            self.note_edges();
-            self.rcu.effects(&mut self.sys, cpu, &effects);
-            if self.rcu.global.pokes_all(before) {
-                self.poke_all(cpu);
-            }
-            let ticks = match effects.next {
-                Next::Again if self.sys.options.takes_steps() => {
-                    return Act::Busy(self.sys.step_cost());
-                }
-                Next::Again => continue,
-                Next::Fence => {
-                    let Next::Again = self.rcu.global.fenced() else {
-                        unreachable!("a kernel's fence is its lock");
-                    };
-                    continue;
-                }
-                Next::Sleep(ticks) => Some(ticks),
-                Next::Done => None,
-                other => unreachable!("a grace-period thread cannot do {other:?}"),
-            };
-            if let Some(ticks) = ticks {
-                let at = expiry(self.sys.jiffies(), ticks);
-                self.sys.set_timer(Timer::Wake(self.rcu.gp_thread), cpu, at);
-            }
-            self.sys.took(cost);
-            return self.sys.then_sleeps(cpu, cost);
-        }
-    }
-
-    /// Every CPU runs RCU's soft interrupt, those that sleep too.
-    fn poke_all(&mut self, from: CpuId) {
-        for cpu in 0..self.sys.options.cpus {
-            if self.sys.cores[cpu as usize].online {
-                self.sys.cores[cpu as usize].soft_rcu = true;
-                self.sys.send_ipi(&self.rcu, cpu, from);
-            }
-        }
-    }
-
-    /// Grace periods that have begun, or ended.
-    fn note_edges(&mut self) {
-        self.sys.tally.step(&self.rcu, &self.sys.oracle);
-        if self.rcu.observed.ended.take() {
-            self.sys.tally.ends(false, &mut self.sys.oracle);
-            let ended = GracePeriod {
-                end: self.sys.now,
-                scans: self.rcu.observed.scans.get(),
-                ..self.rcu.in_flight.clone()
-            };
-            if self.sys.stats.counts(self.sys.now) {
-                self.sys.stats.grace_periods.push(ended);
-            }
-        }
-        if self.rcu.observed.started.take() {
-            self.sys.tally.starts(false, &self.sys.oracle);
-            self.rcu.in_flight.start = self.sys.now;
-            self.rcu.in_flight.holdouts.clear();
-        }
-    }
-
-    /// Offload groups' threads that poll begin on this CPU: nothing wakes them later.
-    pub(crate) fn begin_polling(&mut self, cpu: CpuId) {
-        if self.sys.options.nocb_poll {
-            let those: Vec<usize> = self.rcu.rcuogs.iter().copied().flatten().collect();
-            those
-                .into_iter()
-                .for_each(|task| self.sys.wake(&self.rcu, task, cpu));
-            self.sys.poke(cpu);
-        }
-    }
-
-    /// One look of an offload group's thread.
-    fn rcuog(&mut self, cpu: CpuId, task: usize, group: GroupId) -> Act {
-        let tick = self.sys.jiffies();
-        let (global, _, groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        if !it.in_pass() {
-            if !it.goes_on(global) && !self.sys.options.nocb_poll {
-                return self.sys.then_sleeps(cpu, 0);
-            }
-            let timer = it.begin_pass(tick, global, &view);
-            self.rcu.set_group_timer(&mut self.sys, cpu, group, timer);
-        }
-        let mut cost = self.sys.options.costs.rcuog;
-        loop {
-            let (global, cpus, groups, view) = self.rcu.parts();
-            let it = groups[group as usize].as_mut().expect("it has a thread");
-            let Some(member) = it.next_member() else {
-                break;
-            };
-            let visited = cpus[member as usize].visit(tick, it, global, &view);
-            cost += self.looks_under_lock(cpu, member, cost, visited.flushed > 0);
-            cost += self.sys.options.costs.scan;
-            self.rcu
-                .carry_out(&mut self.sys, cpu, Some(group), visited.todo);
-            if self.sys.options.takes_steps() {
-                return Act::Busy(self.sys.step_cost());
-            }
-        }
-        let (global, _, groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        let rested = it.end_pass(tick, global, &view);
-        let again = it.goes_on(global);
-        self.rcu
-            .set_group_timer(&mut self.sys, cpu, group, rested.timer);
-        self.sys.took(cost);
-        if let Rest::Poll { ticks } = rested.rest {
-            self.sys
-                .set_timer(Timer::Wake(task), cpu, expiry(tick, ticks));
-        } else if again {
-            return Act::Busy(cost);
-        }
-        self.sys.then_sleeps(cpu, cost)
-    }
-
-    /// The work item that wakes the waiters left to it by the grace-period thread.
-    fn kworker(&mut self, cpu: CpuId) -> Act {
-        let Some(until) = self.rcu.deferred.take() else {
-            return self.sys.then_sleeps(cpu, 0);
-        };
-        let woken = self.rcu.wake_waiters(&mut self.sys, until, cpu);
-        self.rcu.global.waiters_woken(until);
-        let cost = woken * self.sys.options.costs.callback;
-        self.sys.took(cost);
-        Act::Busy(cost)
     }
 
     /// Invokes callbacks of the CPU `whose`.
@@ -216,11 +64,11 @@ impl Machine {
         if left > 0 {
             return Act::Compute(left);
         }
-        if self.has_turn(task) {
-            return self.barrier_goes_on(cpu);
+        if self.barrier.has_turn(task) {
+            return self.barrier.goes_on(&mut self.sys, &mut self.rcu, cpu);
         }
         self.returns(task);
-        if let Some(act) = self.srcu_joins(cpu, task) {
+        if let Some(act) = self.srcu.joins(&mut self.sys, cpu, task) {
             return act;
         }
         let now = self.sys.now;
@@ -241,14 +89,17 @@ impl Machine {
                 let locks = self.call(cpu, (func, Then::Nothing), lazy, can_wake);
                 Act::Busy(self.sys.options.costs.callback + locks)
             }
-            Op::Enter { name, argument } => self.enter_call(cpu, task, name, argument),
-            Op::Leave => self.leave_call(task),
+            Op::Enter { name, argument } => {
+                let call = (name, argument);
+                self.syscalls.enter(&self.sys, &self.rcu, cpu, task, call)
+            }
+            Op::Leave => self.syscalls.leave(&self.sys, &self.rcu, task),
             Op::Lock => self.sys.lock(task),
             Op::Unlock => self.rcu.unlock(&mut self.sys, cpu, task),
-            Op::Srcu(op) => self.srcu_op(cpu, task, op),
+            Op::Srcu(op) => self.srcu.op(&mut self.sys, &self.rcu, cpu, task, op),
             Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),
             Op::SynchronizeExpedited => self.synchronize(cpu, task, GpKind::Expedited),
-            Op::Barrier => self.barrier(cpu, task),
+            Op::Barrier => self.barrier.begins(&mut self.sys, &mut self.rcu, cpu, task),
             Op::Offline(which) => self.plug_by_task(which, false),
             Op::Online(which) => self.plug_by_task(which, true),
             Op::Offload(which) => self.rcu.toggle(&mut self.sys, cpu, which, true),
@@ -258,8 +109,8 @@ impl Machine {
             Op::AwaitCallback { func, lazy } => {
                 self.sys.waits_for_gp(task, false);
                 let locks = self.call(cpu, (func, Then::Wakes(task)), lazy, true);
-                self.sys
-                    .then_sleeps(cpu, self.sys.options.costs.callback + locks)
+                let cost = self.sys.options.costs.callback + locks;
+                self.sys.then_sleeps(cpu, cost)
             }
             Op::SleepUntil(at) => {
                 self.sys.tasks[task].deferred = false;
@@ -278,7 +129,7 @@ impl Machine {
             }
             Op::Exit => {
                 self.rcu.unlock_all(&mut self.sys, cpu, task);
-                self.srcu_ends_all(cpu, task);
+                self.srcu.ends_all(&mut self.sys, &self.rcu, cpu, task);
                 self.sys.tasks[task].state = State::Over;
                 self.live_tasks -= 1;
                 self.sys.then_sleeps(cpu, 0)
@@ -288,7 +139,7 @@ impl Machine {
 
     /// What the task waited for, if anything, is over.
     fn returns(&mut self, task: usize) {
-        let (end, counts) = (self.sys.now, self.sys.stats.counts(self.sys.now));
+        let (end, counts) = (self.sys.now, self.sys.counts());
         match self.sys.tasks[task].waits.take() {
             Some(Waits::ForGp {
                 start,
@@ -311,10 +162,12 @@ impl Machine {
                     });
                 }
             }
-            Some(Waits::Srcu { start, since }) => self.srcu_returns(start, since),
+            Some(Waits::Srcu { start, since }) => {
+                self.srcu.returns(&mut self.sys, start, since);
+            }
             Some(Waits::ForCallbacks { start, made }) => {
                 if let Some(seq) = made {
-                    self.barrier_says("Inc2", None, seq);
+                    self.barrier.says(&self.rcu, "Inc2", None, seq);
                 }
                 if counts {
                     self.sys.stats.barriers.push((start, end));
@@ -327,6 +180,15 @@ impl Machine {
     fn plug_by_task(&mut self, cpu: CpuId, online: bool) -> Act {
         self.plug(self.sys.now, cpu, online);
         Act::Busy(self.sys.options.costs.work)
+    }
+
+    /// A task waits for a grace period of this kind, or of the one that the options prescribe.
+    pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
+        self.sys.waits_for_gp(task, asked == GpKind::Expedited);
+        match self.rcu.global.choose(asked) {
+            GpKind::Expedited => self.exp.joins(&mut self.sys, &mut self.rcu, cpu, task),
+            GpKind::Normal => self.synchronize_normal(cpu, task),
+        }
     }
 
     pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
@@ -344,5 +206,164 @@ impl Machine {
             cost += self.call(cpu, (func, Then::Wakes(task)), false, true);
         }
         self.sys.then_sleeps(cpu, cost)
+    }
+}
+
+impl Rcu {
+    /// rcu_preempt: from one sleep to the next.
+    fn gp_thread(&mut self, sys: &mut System, cpu: CpuId) -> Act {
+        self.drive_on(cpu);
+        self.notes().gp_thread();
+        let mut cost = sys.options.costs.gp_thread;
+        loop {
+            let now = sys.engine_now(cpu);
+            let scanning = matches!(self.global.phase(), Phase::Scan(_));
+            let owed = if scanning {
+                self.global.holdouts().count() as u64
+            } else {
+                0
+            };
+            let scans_before = self.observed.scans.get();
+            let before = self.global.phase();
+            let (global, cpus, _, view) = self.parts();
+            let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
+            let waits = matches!(self.global.phase(), Phase::Wait);
+            if scanning {
+                cost += if waits {
+                    owed * sys.options.costs.scan
+                } else {
+                    0
+                };
+                if scans_before == 1 && waits {
+                    self.in_flight.holdouts = self.global.holdouts().collect();
+                }
+            }
+            self.note_edges(sys);
+            self.effects(sys, cpu, &effects);
+            if self.global.pokes_all(before) {
+                self.poke_all(sys, cpu);
+            }
+            let ticks = match effects.next {
+                Next::Again if sys.options.takes_steps() => {
+                    return Act::Busy(sys.step_cost());
+                }
+                Next::Again => continue,
+                Next::Fence => {
+                    let Next::Again = self.global.fenced() else {
+                        unreachable!("a kernel's fence is its lock");
+                    };
+                    continue;
+                }
+                Next::Sleep(ticks) => Some(ticks),
+                Next::Done => None,
+                other => unreachable!("a grace-period thread cannot do {other:?}"),
+            };
+            if let Some(ticks) = ticks {
+                let at = expiry(sys.jiffies(), ticks);
+                sys.set_timer(Timer::Wake(self.gp_thread), cpu, at);
+            }
+            sys.took(cost);
+            return sys.then_sleeps(cpu, cost);
+        }
+    }
+
+    /// Every CPU runs RCU's soft interrupt, those that sleep too.
+    fn poke_all(&mut self, sys: &mut System, from: CpuId) {
+        for cpu in 0..sys.options.cpus {
+            if sys.cores[cpu as usize].online {
+                sys.cores[cpu as usize].soft_rcu = true;
+                sys.send_ipi(self, cpu, from);
+            }
+        }
+    }
+
+    /// Grace periods that have begun, or ended.
+    fn note_edges(&mut self, sys: &mut System) {
+        sys.tally.step(self, &sys.oracle);
+        if self.observed.ended.take() {
+            sys.tally.ends(false, &mut sys.oracle);
+            let ended = GracePeriod {
+                end: sys.now,
+                scans: self.observed.scans.get(),
+                ..self.in_flight.clone()
+            };
+            if sys.counts() {
+                sys.stats.grace_periods.push(ended);
+            }
+        }
+        if self.observed.started.take() {
+            sys.tally.starts(false, &sys.oracle);
+            self.in_flight.start = sys.now;
+            self.in_flight.holdouts.clear();
+        }
+    }
+
+    /// Offload groups' threads that poll begin on this CPU: nothing wakes them later.
+    pub fn begin_polling(&mut self, sys: &mut System, cpu: CpuId) {
+        if sys.options.nocb_poll {
+            let those: Vec<usize> = self.rcuogs.iter().copied().flatten().collect();
+            those.into_iter().for_each(|task| sys.wake(self, task, cpu));
+            sys.poke(cpu);
+        }
+    }
+
+    /// One look of an offload group's thread.
+    fn rcuog(
+        &mut self,
+        sys: &mut System,
+        locks: &mut LockTable,
+        cpu: CpuId,
+        task: usize,
+        group: GroupId,
+    ) -> Act {
+        let tick = sys.jiffies();
+        let (global, _, groups, view) = self.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        if !it.in_pass() {
+            if !it.goes_on(global) && !sys.options.nocb_poll {
+                return sys.then_sleeps(cpu, 0);
+            }
+            let timer = it.begin_pass(tick, global, &view);
+            self.set_group_timer(sys, cpu, group, timer);
+        }
+        let mut cost = sys.options.costs.rcuog;
+        loop {
+            let (global, cpus, groups, view) = self.parts();
+            let it = groups[group as usize].as_mut().expect("it has a thread");
+            let Some(member) = it.next_member() else {
+                break;
+            };
+            let visited = cpus[member as usize].visit(tick, it, global, &view);
+            cost += locks.looks(sys, (cpu, member), cost, visited.flushed > 0);
+            cost += sys.options.costs.scan;
+            self.carry_out(sys, cpu, Some(group), visited.todo);
+            if sys.options.takes_steps() {
+                return Act::Busy(sys.step_cost());
+            }
+        }
+        let (global, _, groups, view) = self.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        let rested = it.end_pass(tick, global, &view);
+        let again = it.goes_on(global);
+        self.set_group_timer(sys, cpu, group, rested.timer);
+        sys.took(cost);
+        if let Rest::Poll { ticks } = rested.rest {
+            sys.set_timer(Timer::Wake(task), cpu, expiry(tick, ticks));
+        } else if again {
+            return Act::Busy(cost);
+        }
+        sys.then_sleeps(cpu, cost)
+    }
+
+    /// The work item that wakes the waiters left to it by the grace-period thread.
+    fn kworker(&mut self, sys: &mut System, cpu: CpuId) -> Act {
+        let Some(until) = self.deferred.take() else {
+            return sys.then_sleeps(cpu, 0);
+        };
+        let woken = self.wake_waiters(sys, until, cpu);
+        self.global.waiters_woken(until);
+        let cost = woken * sys.options.costs.callback;
+        sys.took(cost);
+        Act::Busy(cost)
     }
 }

@@ -1,6 +1,5 @@
 //! The machine: its parts, and the loop that lets time pass.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use quiescent_kernel::CpuId;
@@ -10,7 +9,10 @@ use crate::idling::package::Who;
 use crate::input::op::{Endless, Work};
 use crate::input::options::Options;
 use crate::kernel::event::Event;
-use crate::kernel::state::{Barriers, Expediting, Faults, Faulty, Rcu, SysCalls, System};
+use crate::kernel::srcu::domain::Srcu;
+use crate::kernel::state::{
+    Barriers, Expediting, Faults, Faulty, LockTable, Rcu, SysCalls, System,
+};
 use crate::kernel::task::{Kind, Roaming, Task};
 use crate::record::stats::Stats;
 
@@ -22,48 +24,17 @@ impl Machine {
         let rcu = Rcu::new(&options);
         let mut it = Machine {
             events: 0,
-            sys: System::new(options),
             rcu,
             exp: Expediting::default(),
             barrier: Barriers::default(),
-            srcu: None,
+            srcu: Srcu::new(options.cpus),
             live_tasks: 0,
             syscalls: SysCalls::default(),
-            locks: BTreeMap::new(),
+            locks: LockTable::default(),
+            sys: System::new(options),
         };
-        it.boot();
+        it.rcu.boots(&mut it.sys);
         it
-    }
-
-    fn boot(&mut self) {
-        let gp_cpu = self.sys.options.rcu_cpu(self.sys.options.gp_cpu);
-        self.rcu.gp_thread = self
-            .sys
-            .add("rcu_preempt".into(), Kind::GpThread, Some(gp_cpu));
-        for group in 0..self.rcu.groups.len() {
-            let Some(it) = &self.rcu.groups[group] else {
-                continue;
-            };
-            let (leader, members) = (it.leader(), it.members().to_vec());
-            let name = format!("rcuog/{leader}");
-            self.rcu.rcuogs[group] =
-                Some(self.sys.add(name, Kind::Rcuog(group as u32), Some(gp_cpu)));
-            for cpu in members {
-                let task = self.sys.add(format!("rcuop/{cpu}"), Kind::Rcuop(cpu), None);
-                self.rcu.rcuops[cpu as usize] = Some(task);
-            }
-        }
-        self.rcu.kworker = self.sys.add("kworker/rcu".into(), Kind::Kworker, None);
-        self.rcu.exp_worker = self
-            .sys
-            .add("kworker/rcu_exp".into(), Kind::ExpWorker, None);
-        self.rcu.global.set_expedite(self.sys.options.expedite());
-        self.rcu.drive_on(gp_cpu);
-        for cpu in 0..self.sys.options.cpus {
-            self.rcu.watch[cpu as usize].idle_enter();
-        }
-        self.rcu.begin_timekeeping(&mut self.sys);
-        self.begin_polling(gp_cpu);
     }
 
     /// The number of a callback function.
@@ -80,9 +51,8 @@ impl Machine {
 
     /// A task of the workload, which starts at `start` nanoseconds on `cpu` and stays there.
     pub fn spawn(&mut self, name: &str, cpu: CpuId, start: u64, work: impl Work + 'static) {
-        let task = self
-            .sys
-            .add(name.to_owned(), Kind::Work(Box::new(work)), Some(cpu));
+        let kind = Kind::Work(Box::new(work));
+        let task = self.sys.add(name.to_owned(), kind, Some(cpu));
         self.live_tasks += 1;
         self.sys.set_alarm(cpu, task, start);
     }
@@ -112,10 +82,9 @@ impl Machine {
     /// grace period, when the grace-period thread's CPU reports, and the waits before scans.
     pub fn change(&mut self, options: Options) {
         let config = options.config();
-        self.rcu.global.set_early_qs(config.early_qs);
-        self.rcu
-            .global
-            .set_fqs_waits(config.first_fqs, config.next_fqs);
+        let global = &mut self.rcu.global;
+        global.set_early_qs(config.early_qs);
+        global.set_fqs_waits(config.first_fqs, config.next_fqs);
         self.sys.options = options;
     }
 
@@ -126,25 +95,21 @@ impl Machine {
 
     /// Lets time pass until `until` nanoseconds.
     pub fn run(&mut self, until: u64) {
-        while let Some((at, event)) = self.sys.queue.take(until) {
-            self.sys.now = at;
-            self.happen(event);
-        }
-        self.sys.now = until;
+        while self.passes(until) {}
     }
 
     /// Lets time pass until all tasks of the workload are over, or until `until` nanoseconds. False if some
     /// are not.
     pub fn run_tasks(&mut self, until: u64) -> bool {
-        while self.live_tasks > 0 {
-            let Some((at, event)) = self.sys.queue.take(until) else {
-                self.sys.now = until;
-                return false;
-            };
-            self.sys.now = at;
-            self.happen(event);
-        }
-        true
+        while self.live_tasks > 0 && self.passes(until) {}
+        self.live_tasks == 0
+    }
+
+    /// Lets time pass until the next event is over; until `until`, if there is none before.
+    fn passes(&mut self, until: u64) -> bool {
+        let next = self.sys.queue.take(until);
+        self.sys.now = next.map_or(until, |it| it.0);
+        next.map(|it| self.happen(it.1)).is_some()
     }
 
     /// What the run has shown so far.
@@ -155,7 +120,7 @@ impl Machine {
         stats.intervals = self.sys.tasks.iter().map(|it| it.intervals).collect();
         stats.credits = self.rcu.notes().credits();
         stats.idled = self.sys.idled();
-        stats.srcu = self.srcu_stats();
+        stats.srcu = self.srcu.shown();
         stats.early = self.too_early();
         stats.syscalls = self.syscalls.records.clone();
         stats.held.pass(self.sys.now, stats.from, stats.until);
@@ -194,7 +159,7 @@ impl Machine {
                     self.sys.poke(cpu);
                 }
             }
-            Event::Plug { cpu, online } => self.plugged(cpu, online),
+            Event::Plug { cpu, online } => self.rcu.plugged(&mut self.sys, cpu, online),
             Event::Late { task, waker } => self.sys.wake_late(&self.rcu, task, waker),
             Event::Alarm { cpu, task, round } => {
                 self.sys.alarms.remove(&(self.sys.now, cpu, task, round));
@@ -212,17 +177,8 @@ impl Machine {
 
     /// Injects these faults from now on, with the random numbers of `seed`.
     pub fn faulty(&mut self, faults: Faults, seed: u64) {
-        let mut chance = Chance::new(seed);
-        let cpus = 0..self.sys.options.cpus;
-        let ahead = cpus.map(|_| chance.below(faults.skew + 1)).collect();
-        self.sys.faulty = Some(Box::new(Faulty {
-            faults,
-            chance,
-            ahead,
-            lost: BTreeSet::new(),
-            lost_interrupts: BTreeSet::new(),
-            happened: 0,
-        }));
+        let faulty = Faulty::new(faults, seed, self.sys.options.cpus);
+        self.sys.faulty = Some(Box::new(faulty));
     }
 
     /// Nothing goes wrong from now on, and what was lost is made up for. Clocks stay as they are: they never
@@ -276,17 +232,17 @@ impl Machine {
     /// Waits, calls and callbacks that were over while a section was open that they had to outlive; barriers
     /// that were over before a callback. 0, unless the engine is wrong.
     pub fn too_early(&self) -> u64 {
-        self.sys.oracle.early() + self.srcu_oracle().0
+        self.sys.oracle.early() + self.srcu.oracle.early()
     }
 
     /// Is no grace period in progress, none requested, and nothing in force that only load explains? Grace
     /// periods of SRCU count too.
     pub fn is_quiet(&self) -> bool {
-        !self.rcu.global.busy() && !self.srcu_busy() && !self.rcu.latch_is_stuck()
+        !self.rcu.global.busy() && !self.srcu.global.busy() && !self.rcu.latch_is_stuck()
     }
 
     /// Callbacks that were queued and have not been invoked.
     pub fn owed(&self) -> u64 {
-        self.sys.oracle.owed() + self.srcu_oracle().1
+        self.sys.oracle.owed() + self.srcu.oracle.owed()
     }
 }

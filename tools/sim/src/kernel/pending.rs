@@ -32,14 +32,13 @@ impl Machine {
         lines.extend(self.pending_expedited());
         lines.extend(self.pending_callbacks());
         lines.extend(self.pending_tasks());
-        lines.extend(self.srcu_pending());
-        let (threads, cpus) = self.sys.held_up();
-        let names = threads.iter().map(|&it| &*self.sys.tasks[it].name);
-        lines.extend(names.map(|it| format!("{it}: its wake-up was lost (a fault)")));
-        lines.extend(
-            cpus.iter()
-                .map(|it| format!("CPU {it}: an interrupt was lost (a fault)")),
-        );
+        lines.extend(self.srcu.pending(&self.sys));
+        if let Some(it) = &self.sys.faulty {
+            let names = it.lost.iter().map(|&it| &*self.sys.tasks[it].name);
+            lines.extend(names.map(|it| format!("{it}: its wake-up was lost (a fault)")));
+            let cpus = it.lost_interrupts.iter();
+            lines.extend(cpus.map(|it| format!("CPU {it}: an interrupt was lost (a fault)")));
+        }
         lines
     }
 
@@ -88,12 +87,8 @@ impl Machine {
     }
 
     fn pending_callbacks(&self) -> Vec<String> {
-        let owing = self
-            .sys
-            .cores
-            .iter()
-            .enumerate()
-            .filter(|it| !it.1.fifo.is_empty());
+        let owing = self.sys.cores.iter().enumerate();
+        let owing = owing.filter(|it| !it.1.fifo.is_empty());
         owing
             .take(MOST)
             .map(|(cpu, core)| {
@@ -101,10 +96,8 @@ impl Machine {
                 let (n, ready) = (core.fifo.len(), list.ready());
                 let who = match self.rcu.rcuops[cpu] {
                     Some(thread) if self.rcu.cpus[cpu].is_offloaded() => {
-                        format!(
-                            "rcuop/{cpu}, which is {}",
-                            state(self.sys.tasks[thread].state)
-                        )
+                        let is = state(self.sys.tasks[thread].state);
+                        format!("rcuop/{cpu}, which is {is}")
                     }
                     _ => "its soft interrupt".into(),
                 };
@@ -114,11 +107,8 @@ impl Machine {
     }
 
     fn pending_tasks(&self) -> Vec<String> {
-        let working = self
-            .sys
-            .tasks
-            .iter()
-            .filter(|it| matches!(it.kind, Kind::Work(_)));
+        let working = self.sys.tasks.iter();
+        let working = working.filter(|it| matches!(it.kind, Kind::Work(_)));
         working
             .filter_map(|it| {
                 let Some(Waits::ForGp { start, .. }) = it.waits else {
@@ -135,7 +125,7 @@ impl Machine {
                 ))
             })
             .take(MOST)
-            .chain(self.barrier_pending())
+            .chain(self.barrier.pending(&self.sys))
             .collect()
     }
 }

@@ -8,18 +8,15 @@
 use std::collections::VecDeque;
 
 use quiescent_kernel::event::{Event, GpEvent};
-use quiescent_kernel::exp::Interrupted;
-use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_kernel::watching::Watching;
 use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, LeafId, Pos, Seen};
 
 use crate::input::options::Options;
-use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::state::{Machine, Observed, Rcu, System};
-use crate::kernel::task::State;
+use crate::kernel::state::{Observed, Rcu, System};
+use crate::kernel::task::{Kind, State};
 use crate::kernel::wheel::{Timer, expiry};
-use crate::record::notes::{Notes, What};
+use crate::record::notes::Notes;
 use crate::record::stats::GracePeriod;
 
 /// What the engine asks.
@@ -127,6 +124,33 @@ impl Rcu {
         it
     }
 
+    /// The machine boots: RCU has its threads.
+    pub fn boots(&mut self, sys: &mut System) {
+        let gp_cpu = sys.options.rcu_cpu(sys.options.gp_cpu);
+        self.gp_thread = sys.add("rcu_preempt".into(), Kind::GpThread, Some(gp_cpu));
+        for group in 0..self.groups.len() {
+            let Some(it) = &self.groups[group] else {
+                continue;
+            };
+            let (leader, members) = (it.leader(), it.members().to_vec());
+            let name = format!("rcuog/{leader}");
+            self.rcuogs[group] = Some(sys.add(name, Kind::Rcuog(group as u32), Some(gp_cpu)));
+            for cpu in members {
+                let task = sys.add(format!("rcuop/{cpu}"), Kind::Rcuop(cpu), None);
+                self.rcuops[cpu as usize] = Some(task);
+            }
+        }
+        self.kworker = sys.add("kworker/rcu".into(), Kind::Kworker, None);
+        self.exp_worker = sys.add("kworker/rcu_exp".into(), Kind::ExpWorker, None);
+        self.global.set_expedite(sys.options.expedite());
+        self.drive_on(gp_cpu);
+        for cpu in 0..sys.options.cpus {
+            self.watch[cpu as usize].idle_enter();
+        }
+        self.begin_timekeeping(sys);
+        self.begin_polling(sys, gp_cpu);
+    }
+
     /// The engine's parts, and the view that it asks.
     pub fn parts(&mut self) -> (&mut Global, &mut [Cpu], &mut [Option<Group>], View<'_>) {
         let view = View {
@@ -141,6 +165,11 @@ impl Rcu {
     /// Does it run without a tick where it can?
     pub fn is_full(&self, cpu: CpuId) -> bool {
         self.full.get(cpu as usize).copied().unwrap_or(false)
+    }
+
+    /// A line of the trace, if there is one.
+    pub fn text(&self, text: impl FnOnce() -> String) {
+        self.observed.notes.text(text);
     }
 
     pub fn notes(&self) -> &Notes {
@@ -198,16 +227,8 @@ impl Rcu {
     }
 
     /// Wakes the threads that the engine names for offloading.
-    pub(crate) fn carry_out(
-        &mut self,
-        sys: &mut System,
-        cpu: CpuId,
-        group: Option<GroupId>,
-        todo: Todo,
-    ) {
-        if todo.gp {
-            sys.wake(self, self.gp_thread, cpu);
-        }
+    pub fn carry_out(&mut self, sys: &mut System, cpu: CpuId, group: Option<GroupId>, todo: Todo) {
+        self.wake_gp(sys, todo.gp, cpu);
         if let Some(group) = todo.rcuog {
             let task = self.rcuogs[group as usize].expect("the group has a thread");
             sys.wake(self, task, cpu);
@@ -225,13 +246,7 @@ impl Rcu {
         }
     }
 
-    pub(crate) fn set_group_timer(
-        &mut self,
-        sys: &mut System,
-        cpu: CpuId,
-        group: GroupId,
-        timer: Timing,
-    ) {
+    pub fn set_group_timer(&mut self, sys: &mut System, cpu: CpuId, group: GroupId, timer: Timing) {
         match timer {
             Timing::Keep => {}
             Timing::Stop => sys.wheel.stop(Timer::Group(group)),
@@ -243,11 +258,16 @@ impl Rcu {
         }
     }
 
-    /// Carries out the requests of a step of a grace period; `cpu` is where the step was.
-    pub(crate) fn effects(&mut self, sys: &mut System, cpu: CpuId, effects: &Effects) {
-        if effects.wake_gp {
+    /// Wakes the grace-period thread, if the engine wants that.
+    pub fn wake_gp(&self, sys: &mut System, wanted: bool, cpu: CpuId) {
+        if wanted {
             sys.wake(self, self.gp_thread, cpu);
         }
+    }
+
+    /// Carries out the requests of a step of a grace period; `cpu` is where the step was.
+    pub fn effects(&mut self, sys: &mut System, cpu: CpuId, effects: &Effects) {
+        self.wake_gp(sys, effects.wake_gp, cpu);
         if effects.wake_exp {
             sys.wake(self, self.exp_worker, cpu);
         }
@@ -290,7 +310,7 @@ impl Rcu {
     }
 
     /// Wakes all waiters below. How many those were.
-    pub(crate) fn wake_waiters(&mut self, sys: &mut System, until: Pos, cpu: CpuId) -> u64 {
+    pub fn wake_waiters(&mut self, sys: &mut System, until: Pos, cpu: CpuId) -> u64 {
         let mut woken = 0;
         while let Some(&(ticket, task)) = self.waiters.front()
             && ticket < until
@@ -303,7 +323,7 @@ impl Rcu {
     }
 
     /// A wake-up of an offload thread that was put off is made now.
-    pub(crate) fn deliver_wake(&mut self, sys: &mut System, cpu: CpuId) {
+    pub fn deliver_wake(&mut self, sys: &mut System, cpu: CpuId) {
         if !self.owes_wake(cpu) {
             return;
         }
@@ -312,102 +332,5 @@ impl Rcu {
         let it = groups[group as usize].as_mut().expect("it has a thread");
         let todo = it.deliver(cpu, &view);
         self.carry_out(sys, cpu, Some(group), todo);
-    }
-
-    /// The interrupt of an expedited grace period has arrived at `cpu`.
-    pub(crate) fn exp_interrupt(&mut self, sys: &mut System, cpu: CpuId) {
-        let at = match sys.depth(cpu) {
-            0 => Interrupted::Quiescent,
-            _ if sys.options.preempt => Interrupted::Section,
-            _ => Interrupted::Disabled,
-        };
-        let handled = self.global.exp_interrupt(cpu, at);
-        let core = &mut sys.cores[cpu as usize];
-        core.resched |= handled.resched && core.current.is_some();
-        if let (true, Some(task)) = (handled.hint, sys.cores[cpu as usize].current) {
-            sys.tasks[task].sections.hint = true;
-        }
-        if handled.wake_exp {
-            sys.wake(self, self.exp_worker, cpu);
-        }
-    }
-}
-
-impl Machine {
-    /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
-    pub(crate) fn call(
-        &mut self,
-        cpu: CpuId,
-        (func, then): (usize, Then),
-        lazy: bool,
-        can_wake: bool,
-    ) -> u64 {
-        let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
-        let counts = lazy && !offloaded;
-        let knows_lazy =
-            matches!(self.sys.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
-        let callback = Callback {
-            func,
-            queued_at: self.sys.now,
-            number: self.sys.oracle.queued(),
-            since: self.sys.oracle.since(),
-            then,
-            lazy: counts,
-            call: self.owes_call(cpu, func),
-        };
-        let now = self.sys.engine_now(cpu);
-        let (global, cpus, groups, view) = self.rcu.parts();
-        let it = &mut cpus[cpu as usize];
-        let group = it.member().group();
-        let lazy_before = it.member().lazy();
-        let (pos, todo, wake_gp, hidden) = match group {
-            Some(group) => {
-                let group = groups[group as usize].as_mut().expect("it has members");
-                let call = offload::Call {
-                    bytes: 1,
-                    lazy,
-                    now,
-                    can_wake,
-                    early: false,
-                };
-                let queued = it.call_nocb(call, group, global, &view);
-                let hidden = queued.place == offload::Place::Bypass;
-                (queued.pos, queued.todo, false, hidden)
-            }
-            None => {
-                let called = it.call(global, 1, now.ns, &view);
-                (called.pos, Todo::default(), called.wake_gp, false)
-            }
-        };
-        let lazy_now = it.member().lazy();
-        if counts {
-            it.queued_lazy();
-        }
-        let core = &mut self.sys.cores[cpu as usize];
-        core.fifo.push_back(callback);
-        let n_cbs = core.fifo.len() as u64;
-        let func = callback.func;
-        self.sys.stats.holds(self.sys.now, func, true);
-        self.rcu.notes().say(What::Queued {
-            whose: cpu,
-            pos,
-            func,
-            n_cbs,
-        });
-        if self.sys.stats.counts(self.sys.now) {
-            let counted = &mut self.sys.stats.funcs[func];
-            counted.queued += 1;
-            counted.shown += u64::from(!hidden);
-            counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
-            counted.broke += u64::from(!lazy && lazy_now < lazy_before);
-        }
-        if wake_gp {
-            self.sys.wake(&self.rcu, self.rcu.gp_thread, cpu);
-        }
-        self.rcu.carry_out(&mut self.sys, cpu, group, todo);
-        match offloaded {
-            true => self.queues_under_lock(cpu, hidden),
-            false => 0,
-        }
     }
 }

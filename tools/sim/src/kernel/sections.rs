@@ -17,7 +17,7 @@ const COST: u64 = 20;
 
 impl System {
     /// A task opens a section, or nests one.
-    pub(crate) fn lock(&mut self, task: usize) -> Act {
+    pub fn lock(&mut self, task: usize) -> Act {
         let it = &mut self.tasks[task].sections;
         it.depth += 1;
         if it.depth == 1 {
@@ -27,7 +27,7 @@ impl System {
     }
 
     /// The nesting depth of the task that runs on `cpu`.
-    pub(crate) fn depth(&self, cpu: CpuId) -> u32 {
+    pub fn depth(&self, cpu: CpuId) -> u32 {
         let current = self.cores[cpu as usize].current;
         current.map_or(0, |task| self.tasks[task].sections.depth)
     }
@@ -38,7 +38,7 @@ impl Rcu {
     ///
     /// # Panics
     /// If none is open: the workload is wrong.
-    pub(crate) fn unlock(&mut self, sys: &mut System, cpu: CpuId, task: usize) -> Act {
+    pub fn unlock(&mut self, sys: &mut System, cpu: CpuId, task: usize) -> Act {
         let it = &mut sys.tasks[task].sections;
         assert!(
             it.depth > 0,
@@ -53,7 +53,7 @@ impl Rcu {
     }
 
     /// The task ends: so do its sections.
-    pub(crate) fn unlock_all(&mut self, sys: &mut System, cpu: CpuId, task: usize) {
+    pub fn unlock_all(&mut self, sys: &mut System, cpu: CpuId, task: usize) {
         if std::mem::take(&mut sys.tasks[task].sections.depth) > 0 {
             self.section_ends(sys, cpu, task);
         }
@@ -77,7 +77,7 @@ impl Rcu {
     }
 
     /// Reports a context switch away from this task to RCU.
-    pub(crate) fn note_switch(&mut self, sys: &mut System, cpu: CpuId, from: Option<usize>) {
+    pub fn note_switch(&mut self, sys: &mut System, cpu: CpuId, from: Option<usize>) {
         let preempted = from.filter(|&task| {
             let it = sys.tasks[task].sections;
             it.depth > 0 && !it.queued
@@ -106,7 +106,7 @@ impl Rcu {
     }
 
     /// Is the latch set that sends callers of `synchronize_rcu` another way, with no caller left?
-    pub(crate) fn latch_is_stuck(&self) -> bool {
+    pub fn latch_is_stuck(&self) -> bool {
         self.waiters.is_empty() && !self.global.takes_waiters()
     }
 }

@@ -35,12 +35,12 @@ pub(crate) const CYCLE_PS: u64 = 16_000;
 
 impl System {
     /// An interrupt is due on `cpu`, or something is ready to run there.
-    pub(crate) fn poke(&mut self, cpu: CpuId) {
+    pub fn poke(&mut self, cpu: CpuId) {
         self.wants(cpu);
         self.start_some();
     }
 
-    pub(crate) fn wants(&mut self, cpu: CpuId) {
+    pub fn wants(&mut self, cpu: CpuId) {
         let core = &mut self.cores[cpu as usize];
         match core.exec {
             Exec::Halted => self.leaves_halt(cpu),
@@ -56,7 +56,7 @@ impl System {
     }
 
     /// Lets those execute that may.
-    pub(crate) fn start_some(&mut self) {
+    pub fn start_some(&mut self) {
         match self.options.smp {
             Smp::Parallel => {
                 while let Some(cpu) = self.waiting.pop_first() {
@@ -90,14 +90,14 @@ impl System {
     }
 
     /// `cpu` goes on after the others that wait.
-    pub(crate) fn waits(&mut self, cpu: CpuId) {
+    pub fn waits(&mut self, cpu: CpuId) {
         self.cores[cpu as usize].exec = Exec::Waiting;
         self.waiting.insert(cpu);
         self.release(cpu);
     }
 
     /// `cpu` has set its clock. Is that the machine's next event?
-    pub(crate) fn sets_clock(&mut self, cpu: CpuId) {
+    pub fn sets_clock(&mut self, cpu: CpuId) {
         if self.options.smp == Smp::Parallel {
             return;
         }
@@ -124,7 +124,7 @@ impl System {
     }
 
     /// Clocks of these CPUs go off at the same instant. Which one takes its interrupt first?
-    pub(crate) fn go_off(&mut self, due: &BTreeSet<CpuId>) {
+    pub fn go_off(&mut self, due: &BTreeSet<CpuId>) {
         if self.options.smp == Smp::Parallel {
             return;
         }
@@ -138,12 +138,12 @@ impl System {
     }
 
     /// When the first sleep of these CPUs ends that ends by a clock of its own.
-    pub(crate) fn next_alarm(&self, of: impl Fn(CpuId) -> bool) -> Option<u64> {
+    pub fn next_alarm(&self, of: impl Fn(CpuId) -> bool) -> Option<u64> {
         self.alarms.iter().find(|it| of(it.1)).map(|it| it.0)
     }
 
     /// `cpu` does not execute any more: others may.
-    pub(crate) fn release(&mut self, cpu: CpuId) {
+    pub fn release(&mut self, cpu: CpuId) {
         if self.executing == Some(cpu) {
             self.executing = None;
             self.last = cpu;
@@ -152,13 +152,14 @@ impl System {
     }
 
     /// `waker` wants `cpu` to look.
-    pub(crate) fn send_ipi(&mut self, rcu: &Rcu, cpu: CpuId, waker: CpuId) {
+    pub fn send_ipi(&mut self, rcu: &Rcu, cpu: CpuId, waker: CpuId) {
         let task = self.sent_for();
         if cpu == waker || !self.cores[cpu as usize].online {
             return;
         }
         self.stats.totals.ipis += u64::from(self.stats.counts(self.now));
-        let Some(late) = self.interrupt_goes_wrong(cpu) else {
+        let faulty = self.faulty.as_mut();
+        let Some(late) = faulty.map_or(Some(0), |it| it.interrupt(&self.options, cpu)) else {
             return;
         };
         self.interrupt_sent(rcu, cpu, task);

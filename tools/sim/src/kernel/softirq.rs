@@ -1,18 +1,20 @@
-//! RCU's soft interrupt, the batches that it invokes, and `ksoftirqd`.
+//! Callbacks that are queued, RCU's soft interrupt, the batches that it invokes, and `ksoftirqd`.
 //!
-//! A tick raises it; a batch that was stopped raises it again. It runs at the end of the interrupt, round
-//! after round. After ten rounds, or two milliseconds, or when a task wants the CPU, the rest is handed to
-//! `ksoftirqd`, a task that shares the CPU with others. So a flood of callbacks delays a CPU's programs, but
-//! does not stop them. The count of rounds begins again with the next interrupt.
+//! A tick raises the soft interrupt; a batch that was stopped raises it again. It runs at the end of the
+//! interrupt, round after round. After ten rounds, or two milliseconds, or when a task wants the CPU, the
+//! rest is handed to `ksoftirqd`, a task that shares the CPU with others. So a flood of callbacks delays a
+//! CPU's programs, but does not stop them. The count of rounds begins again with the next interrupt.
 //!
 //! # Invariant
 //! While the soft interrupt is raised, the CPU is in an interrupt that will run it, or its `ksoftirqd` is
 //! awake, or it is in its idle loop, which runs it before it halts.
 
 use quiescent_kernel::CpuId;
+use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::limits::{Around, Context};
+use quiescent_kernel::offload::{self, Todo};
 
-use crate::kernel::cpu::Then;
+use crate::kernel::cpu::{Callback, Then};
 use crate::kernel::state::{Act, Machine};
 use crate::record::notes::{Level, What};
 
@@ -56,16 +58,12 @@ impl Machine {
     fn softirq(&mut self, cpu: CpuId) -> u64 {
         self.sys.cores[cpu as usize].soft_rcu = false;
         self.rcu.notes().level(Level::Softirq);
-        self.rcu
-            .notes()
-            .text(|| "softirq_entry: vec=9 [action=RCU]".into());
+        self.rcu.text(|| "softirq_entry: vec=9 [action=RCU]".into());
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let noticed = it.core(global, &view);
         let invokes = it.invokes();
-        if noticed.wake_gp {
-            self.sys.wake(&self.rcu, self.rcu.gp_thread, cpu);
-        }
+        self.rcu.wake_gp(&mut self.sys, noticed.wake_gp, cpu);
         let mut cost = self.sys.options.costs.softirq;
         if invokes {
             cost += self.batch(cpu, cpu, Context::Softirq);
@@ -73,12 +71,82 @@ impl Machine {
         self.rcu.deliver_wake(&mut self.sys, cpu);
         let (_, cpus, _, view) = self.rcu.parts();
         cpus[cpu as usize].core_done(&view);
-        self.rcu
-            .notes()
-            .text(|| "softirq_exit: vec=9 [action=RCU]".into());
+        self.rcu.text(|| "softirq_exit: vec=9 [action=RCU]".into());
         self.sys.took(cost);
-        self.sys.stats.totals.softirqs += u64::from(self.sys.stats.counts(self.sys.now));
+        self.sys.stats.totals.softirqs += u64::from(self.sys.counts());
         cost
+    }
+
+    /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
+    pub(crate) fn call(
+        &mut self,
+        cpu: CpuId,
+        (func, then): (usize, Then),
+        lazy: bool,
+        can_wake: bool,
+    ) -> u64 {
+        let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
+        let counts = lazy && !offloaded;
+        let knows_lazy =
+            matches!(self.sys.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
+        let callback = Callback {
+            func,
+            queued_at: self.sys.now,
+            number: self.sys.oracle.queued(),
+            since: self.sys.oracle.since(),
+            then,
+            lazy: counts,
+            call: self.syscalls.owes(&self.sys, cpu, func),
+        };
+        let now = self.sys.engine_now(cpu);
+        let (global, cpus, groups, view) = self.rcu.parts();
+        let it = &mut cpus[cpu as usize];
+        let group = it.member().group();
+        let lazy_before = it.member().lazy();
+        let (pos, todo, wake_gp, hidden) = match group {
+            Some(group) => {
+                let group = groups[group as usize].as_mut().expect("it has members");
+                let call = offload::Call {
+                    bytes: 1,
+                    lazy,
+                    now,
+                    can_wake,
+                    early: false,
+                };
+                let queued = it.call_nocb(call, group, global, &view);
+                let hidden = queued.place == offload::Place::Bypass;
+                (queued.pos, queued.todo, false, hidden)
+            }
+            None => {
+                let called = it.call(global, 1, now.ns, &view);
+                (called.pos, Todo::default(), called.wake_gp, false)
+            }
+        };
+        let lazy_now = it.member().lazy();
+        if counts {
+            it.queued_lazy();
+        }
+        let core = &mut self.sys.cores[cpu as usize];
+        core.fifo.push_back(callback);
+        let n_cbs = core.fifo.len() as u64;
+        let func = callback.func;
+        self.rcu.notes().say(What::Queued {
+            whose: cpu,
+            pos,
+            func,
+            n_cbs,
+        });
+        if let Some(counted) = self.sys.stats.queued(self.sys.now, func) {
+            counted.shown += u64::from(!hidden);
+            counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
+            counted.broke += u64::from(!lazy && lazy_now < lazy_before);
+        }
+        self.rcu.wake_gp(&mut self.sys, wake_gp, cpu);
+        self.rcu.carry_out(&mut self.sys, cpu, group, todo);
+        match offloaded {
+            true => self.locks.queues(&mut self.sys, cpu, hidden),
+            false => 0,
+        }
     }
 
     /// Invokes a batch of callbacks of the CPU `whose` on `cpu`. Returns its cost.
@@ -95,20 +163,17 @@ impl Machine {
             let core = &mut self.sys.cores[whose as usize];
             let callback = core.fifo.pop_front().expect("it was queued");
             let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
-            self.sys.stats.holds(self.sys.now, func, false);
             self.rcu.notes().say(What::Invoke { whose, pos, func });
-            if self.sys.stats.counts(self.sys.now) {
-                let func = &mut self.sys.stats.funcs[callback.func];
-                func.invoked += 1;
+            let stats = &mut self.sys.stats;
+            if let Some(func) = stats.invoked(self.sys.now, func, callback.queued_at) {
                 func.shown_invoked += u64::from(func.shown > 0);
-                func.delays.push(self.sys.now - callback.queued_at);
             }
             self.sys.oracle.invoked(callback.number, callback.since);
-            self.repaid(callback.call);
+            self.syscalls.repaid(self.sys.now, callback.call);
             match callback.then {
                 Then::Nothing => {}
                 Then::Wakes(task) => self.sys.wake(&self.rcu, task, cpu),
-                Then::Barrier => self.barrier_callback(cpu),
+                Then::Barrier => self.barrier.callback(&mut self.sys, &self.rcu, cpu),
             }
             invoked += 1;
             lazy += u64::from(callback.lazy);
@@ -122,7 +187,7 @@ impl Machine {
                 break;
             }
         }
-        self.sys.stats.totals.batches += u64::from(self.sys.stats.counts(self.sys.now));
+        self.sys.stats.totals.batches += u64::from(self.sys.counts());
         let core = &self.sys.cores[cpu as usize];
         let around = Around {
             need_resched: !core.ready.is_empty(),
@@ -143,6 +208,6 @@ impl Machine {
             self.sys.cores[whose as usize].soft_rcu = true;
         }
         self.rcu.carry_out(&mut self.sys, cpu, group, after.todo);
-        invoked * each + self.invokes_under_lock(whose, cpu, 0, invoked)
+        invoked * each + self.locks.invokes(&mut self.sys, whose, cpu, invoked)
     }
 }

@@ -35,14 +35,13 @@ pub struct Machine {
     pub(crate) rcu: Rcu,
     pub(crate) exp: Expediting,
     pub(crate) barrier: Barriers,
-    pub(crate) srcu: Option<Box<Srcu>>,
+    pub(crate) srcu: Srcu,
     pub(crate) live_tasks: usize,
     pub(crate) syscalls: SysCalls,
-    /// Of offloaded CPUs that have queued.
-    pub(crate) locks: BTreeMap<CpuId, Locks>,
+    pub(crate) locks: LockTable,
 }
 
-/// What RCU stands on: CPUs, tasks, timers, time. Its steps see of RCU what they are given, and change none.
+/// What RCU stands on: CPUs, tasks, timers, time, and what is counted. Its steps change nothing of RCU.
 pub(crate) struct System {
     pub options: Options,
     pub now: u64,
@@ -197,6 +196,10 @@ pub(crate) struct Faulty {
     pub(in crate::kernel) lost_interrupts: BTreeSet<CpuId>,
     pub(in crate::kernel) happened: u64,
 }
+
+/// The locks of offloaded CPUs that have queued.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LockTable(pub(in crate::kernel) BTreeMap<CpuId, Locks>);
 
 /// Both locks of a CPU.
 #[derive(Clone, Copy, Debug, Default)]

@@ -47,6 +47,11 @@ impl System {
         }
     }
 
+    /// Does what happens now count?
+    pub fn counts(&self) -> bool {
+        self.stats.counts(self.now)
+    }
+
     /// Is it online?
     pub fn is_online(&self, cpu: CpuId) -> bool {
         self.cores[cpu as usize].online
@@ -66,13 +71,13 @@ impl System {
         number
     }
 
-    pub(crate) fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
+    pub fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
         self.tasks.push(Task::new(name, kind, cpu));
         self.tasks.len() - 1
     }
 
     /// The task's sleep ends at `at` nanoseconds.
-    pub(crate) fn set_alarm(&mut self, cpu: CpuId, task: usize, at: u64) {
+    pub fn set_alarm(&mut self, cpu: CpuId, task: usize, at: u64) {
         let round = self.tasks[task].round;
         self.queue.put(at, Event::Alarm { cpu, task, round });
         if self.idling.is_some() || self.options.smp == Smp::Serial {
@@ -81,18 +86,18 @@ impl System {
     }
 
     /// The jiffy that it is.
-    pub(crate) fn jiffy_now(&self) -> u64 {
+    pub fn jiffy_now(&self) -> u64 {
         self.options.jiffies + self.now / self.options.jiffy_ns()
     }
 
     /// When this jiffy begins, in nanoseconds.
-    pub(crate) fn begins(&self, jiffy: u64) -> u64 {
+    pub fn begins(&self, jiffy: u64) -> u64 {
         let after = jiffy.saturating_sub(self.options.jiffies);
         after.saturating_mul(self.options.jiffy_ns())
     }
 
     /// The jiffies that were counted: where CPUs are serial, one may tick before that which counts them.
-    pub(crate) fn jiffies(&self) -> u64 {
+    pub fn jiffies(&self) -> u64 {
         match self.options.smp {
             Smp::Parallel => self.jiffy_now(),
             Smp::Serial => self.wheel.counted(),
@@ -100,7 +105,7 @@ impl System {
     }
 
     /// A jiffy begins.
-    pub(crate) fn jiffy(&mut self, rcu: &Rcu) {
+    pub fn jiffy(&mut self, rcu: &Rcu) {
         if self.jiffy_at != Some(self.now) {
             return; // asked for twice
         }
@@ -124,7 +129,7 @@ impl System {
     }
 
     /// Schedules the next jiffy in which a CPU ticks.
-    pub(crate) fn expect_jiffy(&mut self) {
+    pub fn expect_jiffy(&mut self) {
         let next = self.jiffy_now() + 1;
         let Some(jiffy) = self.wheel.next_jiffy(next) else {
             return;
@@ -136,19 +141,32 @@ impl System {
         }
     }
 
-    pub(crate) fn set_timer(&mut self, timer: Timer, cpu: CpuId, at: u64) {
+    pub fn set_timer(&mut self, timer: Timer, cpu: CpuId, at: u64) {
         self.wheel.set(timer, cpu, at);
         self.expect_jiffy();
     }
 
     /// `waker` wakes a task.
-    pub(crate) fn wake(&mut self, rcu: &Rcu, task: usize, waker: CpuId) {
-        if !self.wake_goes_wrong(task, waker) {
-            self.wake_now(rcu, task, waker);
+    pub fn wake(&mut self, rcu: &Rcu, task: usize, waker: CpuId) {
+        let rcus = self.tasks[task].is_rcus();
+        let faulty = self.faulty.as_mut().filter(|_| rcus);
+        match faulty.and_then(|it| it.delays(&self.options, task)) {
+            None => self.wake_now(rcu, task, waker),
+            Some(None) => {}
+            Some(Some(ns)) => self.queue.put(self.now + ns, Event::Late { task, waker }),
         }
     }
 
-    pub(crate) fn wake_now(&mut self, rcu: &Rcu, task: usize, waker: CpuId) {
+    /// A late wake-up arrives; the waker may be doing something else by now, so the CPU is interrupted in any
+    /// case.
+    pub fn wake_late(&mut self, rcu: &Rcu, task: usize, waker: CpuId) {
+        self.wake_now(rcu, task, self.heir(waker));
+        if let Some(cpu) = self.tasks[task].cpu {
+            self.queue.put(self.now, Event::Ipi { cpu });
+        }
+    }
+
+    pub fn wake_now(&mut self, rcu: &Rcu, task: usize, waker: CpuId) {
         let it = &mut self.tasks[task];
         match it.state {
             State::Sleeping => {}
@@ -181,7 +199,7 @@ impl System {
     }
 
     /// A task wants to run on `target`.
-    pub(crate) fn make_ready(&mut self, rcu: &Rcu, task: usize, target: CpuId, waker: CpuId) {
+    pub fn make_ready(&mut self, rcu: &Rcu, task: usize, target: CpuId, waker: CpuId) {
         self.tasks[task].cpu = Some(target);
         let core = &mut self.cores[target as usize];
         core.ready.push_back(task);
@@ -195,21 +213,21 @@ impl System {
     }
 
     /// The CPU runs no task any more; returns the task that ran, and its time.
-    pub(crate) fn turn_ends(&mut self, cpu: CpuId) -> Option<usize> {
+    pub fn turn_ends(&mut self, cpu: CpuId) -> Option<usize> {
         let core = &mut self.cores[cpu as usize];
         let task = core.current.take()?;
         self.tasks[task].ran_ns += self.now - core.runs_since;
         Some(task)
     }
 
-    pub(crate) fn say_switch(&self, rcu: &Rcu, cpu: CpuId, next: Option<usize>) {
+    pub fn say_switch(&self, rcu: &Rcu, cpu: CpuId, next: Option<usize>) {
         let state = |task: usize| self.tasks[task].state_letter();
         rcu.notes().switched(cpu, next, state);
     }
 
     /// The scheduler moves one of RCU's threads now and then, if the options say so: it runs anywhere from
     /// this wake-up on.
-    pub(crate) fn balance(&mut self, task: usize) {
+    pub fn balance(&mut self, task: usize) {
         let Some(mean) = self.options.moves else {
             return;
         };
@@ -224,14 +242,14 @@ impl System {
     }
 
     /// What it did takes so long; then it sleeps.
-    pub(crate) fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
+    pub fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
         self.cores[cpu as usize].sleeps = true;
         Act::Busy(cost)
     }
 
     /// The time of one step of many, where steps are taken one by one: mostly microseconds, and now and then
     /// as long as if another task had taken the CPU.
-    pub(crate) fn step_cost(&mut self) -> u64 {
+    pub fn step_cost(&mut self) -> u64 {
         let most = if self.chance.permille(100) {
             3 * self.options.jiffy_ns()
         } else {
@@ -241,7 +259,7 @@ impl System {
     }
 
     /// From now on the task waits for a grace period.
-    pub(crate) fn waits_for_gp(&mut self, task: usize, expedited: bool) {
+    pub fn waits_for_gp(&mut self, task: usize, expedited: bool) {
         self.tasks[task].waits = Some(Waits::ForGp {
             start: self.now,
             since: self.oracle.since(),
@@ -251,7 +269,7 @@ impl System {
     }
 
     /// This CPU, or the last one before it that is online.
-    pub(crate) fn heir(&self, cpu: CpuId) -> CpuId {
+    pub fn heir(&self, cpu: CpuId) -> CpuId {
         let all = self.options.cpus;
         let mut at = cpu;
         while !self.cores[at as usize].online {
@@ -261,13 +279,13 @@ impl System {
     }
 
     /// RCU has taken so much CPU time.
-    pub(crate) fn took(&mut self, ns: u64) {
-        if self.stats.counts(self.now) {
+    pub fn took(&mut self, ns: u64) {
+        if self.counts() {
             self.stats.totals.rcu_ns += ns;
         }
     }
 
-    pub(crate) fn ksoftirqd_of(&mut self, cpu: CpuId) -> usize {
+    pub fn ksoftirqd_of(&mut self, cpu: CpuId) -> usize {
         let task = match self.cores[cpu as usize].ksoftirqd {
             Some(task) => task as usize,
             None => self.add(format!("ksoftirqd/{cpu}"), Kind::Ksoftirqd, None),
@@ -280,15 +298,17 @@ impl System {
     }
 
     /// The time, as `cpu`'s clock has it.
-    pub(crate) fn engine_now(&self, cpu: CpuId) -> Now {
+    pub fn engine_now(&self, cpu: CpuId) -> Now {
+        let faulty = self.faulty.as_ref();
+        let ahead = faulty.map_or(0, |it| it.ahead[cpu as usize]);
         Now {
-            ns: self.now + self.clock_ahead(cpu),
+            ns: self.now + ahead,
             jiffies: self.jiffies(),
         }
     }
 
     /// Ticks unrelated to RCU: CPU, and time in nanoseconds.
-    pub(crate) fn outside_ticks(&mut self, ticks: &[(CpuId, u64)]) {
+    pub fn outside_ticks(&mut self, ticks: &[(CpuId, u64)]) {
         let (jiffy, first) = (self.options.jiffy_ns(), self.options.jiffies);
         for &(cpu, at) in ticks {
             let cpu = cpu.min(self.options.cpus - 1);
@@ -298,7 +318,7 @@ impl System {
     }
 
     /// Interrupts without an effect: CPU, and time in nanoseconds.
-    pub(crate) fn outside_interrupts(&mut self, interrupts: &[(CpuId, u64)]) {
+    pub fn outside_interrupts(&mut self, interrupts: &[(CpuId, u64)]) {
         for &(cpu, at) in interrupts {
             let cpu = cpu.min(self.options.cpus - 1);
             self.queue.put(at, Event::Ipi { cpu });
@@ -306,13 +326,13 @@ impl System {
     }
 
     /// Does its tick keep the time for those that have none?
-    pub(crate) fn keeps_time(&self, cpu: CpuId) -> bool {
+    pub fn keeps_time(&self, cpu: CpuId) -> bool {
         self.timekeeper == Some(cpu)
     }
 
     /// The CPU of a task that would run on `target`: RCU's threads do not run on such CPUs, and if `rcu_cpus`
     /// names CPUs for them, on those alone.
-    pub(crate) fn housekeeping(&self, rcu: &Rcu, task: usize, target: CpuId) -> CpuId {
+    pub fn housekeeping(&self, rcu: &Rcu, task: usize, target: CpuId) -> CpuId {
         let it = &self.tasks[task];
         let confined = match it.kind {
             Kind::GpThread | Kind::ExpWorker => Some(target),

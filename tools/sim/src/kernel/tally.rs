@@ -78,12 +78,9 @@ impl Machine {
         let (stats, tally) = (&self.sys.stats, &self.sys.tally);
         let invoked = stats.funcs.iter().map(|func| func.invoked);
         let scans = stats.grace_periods.iter().map(|gp| u64::from(gp.scans));
-        let srcu = self.srcu_stats().unwrap_or_default();
-        let ksoftirqd = self
-            .sys
-            .tasks
-            .iter()
-            .filter(|it| it.name.starts_with("ksoftirqd"));
+        let srcu = self.srcu.shown().unwrap_or_default();
+        let tasks = self.sys.tasks.iter();
+        let ksoftirqd = tasks.filter(|it| it.name.starts_with("ksoftirqd"));
         BTreeMap::from([
             ("grace_periods", stats.grace_periods.len() as u64),
             ("expedited", self.rcu.global.counts().expedited),

@@ -9,13 +9,7 @@ use quiescent_kernel::CpuId;
 use quiescent_kernel::offload::{Shrink, Shrinkable, shrinkable};
 
 impl Rcu {
-    pub(crate) fn toggle(
-        &mut self,
-        sys: &mut System,
-        cpu: CpuId,
-        whose: CpuId,
-        offload: bool,
-    ) -> Act {
+    pub fn toggle(&mut self, sys: &mut System, cpu: CpuId, whose: CpuId, offload: bool) -> Act {
         let (tick, online) = (sys.jiffies(), sys.is_online(whose));
         let (global, cpus, groups, view) = self.parts();
         let it = &mut cpus[whose as usize];
@@ -35,7 +29,7 @@ impl Rcu {
 
     /// Memory runs low if callbacks hold more than `above` bytes: then the shrinker is asked for `lazy`
     /// callbacks.
-    pub(crate) fn reclaim(&mut self, sys: &mut System, cpu: CpuId, above: u64, lazy: u64) -> Act {
+    pub fn reclaim(&mut self, sys: &mut System, cpu: CpuId, above: u64, lazy: u64) -> Act {
         match sys.stats.held.now.1 > above {
             true => self.shrink(sys, cpu, lazy),
             false => Act::Busy(sys.options.costs.callback),
@@ -43,7 +37,7 @@ impl Rcu {
     }
 
     /// The shrinker, asked for `lazy` callbacks.
-    pub(crate) fn shrink(&mut self, sys: &mut System, cpu: CpuId, lazy: u64) -> Act {
+    pub fn shrink(&mut self, sys: &mut System, cpu: CpuId, lazy: u64) -> Act {
         let tick = sys.jiffies();
         let mut shrink = Shrink::new(lazy);
         if shrinkable(Some(&self.cpus)) == Shrinkable::Empty {

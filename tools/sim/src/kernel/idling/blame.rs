@@ -21,41 +21,35 @@ use crate::kernel::wheel::{For, Timer};
 
 impl System {
     /// `cpu` is about to be woken for this.
-    pub(crate) fn blames(&mut self, rcu: &Rcu, cpu: CpuId, who: Who) {
-        if self.idling.is_none() {
-            return;
-        }
+    pub fn blames(&mut self, rcu: &Rcu, cpu: CpuId, who: Who) {
         let cause = self.cause(rcu, cpu, who);
         if let Some(idling) = &mut self.idling {
-            idling.cpus[cpu as usize].because = Some(cause);
+            idling.cpus[cpu as usize].because = cause;
         }
     }
 
     /// The next interrupt is sent for this task.
-    pub(crate) fn sends_for(&mut self, task: usize) {
+    pub fn sends_for(&mut self, task: usize) {
         if let Some(idling) = &mut self.idling {
             idling.sent_for = Some(task);
         }
     }
 
     /// An interrupt is about to be sent, for the task that was named, if any. Returns that task.
-    pub(crate) fn sent_for(&mut self) -> Option<usize> {
+    pub fn sent_for(&mut self) -> Option<usize> {
         self.idling.as_mut().and_then(|it| it.sent_for.take())
     }
 
     /// It is on its way to `cpu`.
-    pub(crate) fn interrupt_sent(&mut self, rcu: &Rcu, cpu: CpuId, task: Option<usize>) {
-        if self.idling.is_none() {
-            return;
-        }
+    pub fn interrupt_sent(&mut self, rcu: &Rcu, cpu: CpuId, task: Option<usize>) {
         let cause = self.cause(rcu, cpu, task.map_or(Who::Interrupt, Who::Task));
         if let Some(idling) = &mut self.idling {
-            idling.cpus[cpu as usize].interrupts.push_back(cause);
+            idling.cpus[cpu as usize].interrupts.extend(cause);
         }
     }
 
     /// It has arrived.
-    pub(crate) fn interrupt_arrives(&mut self, cpu: CpuId) {
+    pub fn interrupt_arrives(&mut self, cpu: CpuId) {
         if let Some(idling) = &mut self.idling {
             let it = &mut idling.cpus[cpu as usize];
             it.because = it.interrupts.pop_front();
@@ -63,7 +57,7 @@ impl System {
     }
 
     /// These CPUs are about to take a tick; for some of them a clock has expired.
-    pub(crate) fn blames_jiffy(
+    pub fn blames_jiffy(
         &mut self,
         rcu: &Rcu,
         due: impl Iterator<Item = CpuId>,
@@ -99,12 +93,14 @@ impl System {
         }
     }
 
-    /// The cause, with the callback's function where it is about callbacks.
-    fn cause(&self, rcu: &Rcu, cpu: CpuId, who: Who) -> Cause {
+    /// The cause, with the callback's function where it is about callbacks; none if there are no idle states.
+    fn cause(&self, rcu: &Rcu, cpu: CpuId, who: Who) -> Option<Cause> {
+        self.idling.as_ref()?;
         let func = match who {
             Who::Task(task) => match self.tasks[task].kind {
                 Kind::GpThread => {
-                    self.oldest((0..self.options.cpus).filter(|&it| self.shows(rcu, it)))
+                    let all = 0..self.options.cpus;
+                    self.oldest(all.filter(|&it| self.shows(rcu, it)))
                 }
                 Kind::Rcuog(group) => {
                     let group = rcu.groups[group as usize].as_ref();
@@ -118,7 +114,7 @@ impl System {
             Who::TickForCallbacks | Who::Look => self.oldest([cpu].into_iter()),
             _ => None,
         };
-        Cause { who, func }
+        Some(Cause { who, func })
     }
 
     /// The function of the oldest callback of these CPUs.

@@ -7,7 +7,7 @@ use crate::kernel::state::System;
 
 impl System {
     /// What there is to show of idle states, if there are any.
-    pub(crate) fn idled(&self) -> Option<Idled> {
+    pub fn idled(&self) -> Option<Idled> {
         let mut idling = self.idling.clone()?;
         let window = (self.stats.from, self.stats.until);
         for cpu in 0..self.options.cpus {

@@ -15,16 +15,17 @@ use crate::record::stats::{GracePeriod, SrcuStats};
 /// A domain.
 #[derive(Debug)]
 pub(crate) struct Srcu {
-    pub(super) global: Global,
+    pub(in crate::kernel) global: Global,
     pub(super) counts: Counts,
-    pub(super) worker: usize,
+    /// Its task, from its first use on.
+    pub(super) worker: Option<usize>,
     /// What the worker does next.
     pub(super) next: Next,
     /// It sleeps, or is about to, until a section of a flagged count ends.
     pub(super) armed: bool,
     pub(super) waiters: VecDeque<(Pos, usize)>,
     pub(super) callbacks: VecDeque<(Seq, Callback)>,
-    pub(super) oracle: Oracle,
+    pub(in crate::kernel) oracle: Oracle,
     /// When the grace period under way began, the first section that it need not wait for, and the scans
     /// before.
     pub(super) since: (u64, u64, u64),
@@ -76,7 +77,7 @@ impl Host for Counts {
 }
 
 impl Srcu {
-    pub(super) fn new(cpus: u32, worker: usize) -> Srcu {
+    pub(in crate::kernel) fn new(cpus: u32) -> Srcu {
         let config = Config {
             pace: Pace {
                 spin: 1,
@@ -103,7 +104,7 @@ impl Srcu {
                 ended: None,
                 flags: Default::default(),
             },
-            worker,
+            worker: None,
             next: Next::Again,
             armed: false,
             waiters: VecDeque::new(),
