@@ -1,7 +1,8 @@
 //! Faults that are injected into a machine on request.
 //!
 //! No fault may make a grace period too short: an engine that learns of an event late, or never, waits
-//! longer. When the faults end ([`Machine::calm`]), everything that was held up must make progress again.
+//! longer. When the faults end ([`calm`](crate::Machine::calm)), everything that was held up must make
+//! progress again.
 //!
 //! | fault | what |
 //! |---|---|

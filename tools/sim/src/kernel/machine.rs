@@ -27,7 +27,7 @@ impl Machine {
             rcu,
             exp: Expediting::default(),
             barrier: Barriers::default(),
-            srcu: Srcu::new(options.cpus),
+            srcu: Srcu::new(),
             live_tasks: 0,
             syscalls: SysCalls::default(),
             locks: LockTable::default(),

@@ -35,8 +35,10 @@ const SPIN: u64 = 5000;
 impl Srcu {
     /// What a task does with the domain.
     pub fn op(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, task: usize, op: SrcuOp) -> Act {
-        let add = || sys.add("kworker/srcu".into(), Kind::SrcuWorker, None);
-        self.worker.get_or_insert_with(add);
+        if self.worker.is_none() {
+            self.worker = Some(sys.add("kworker/srcu".into(), Kind::SrcuWorker, None));
+            self.counts.have(sys.options.cpus);
+        }
         match op {
             SrcuOp::Lock => {
                 sys.tasks[task].srcu.fetched = Some(self.global.joined());

@@ -51,6 +51,12 @@ pub(super) fn sum(all: &[[u64; 2]], count: usize) -> u64 {
 }
 
 impl Counts {
+    /// So many CPUs are counted on: a machine that does not use the domain has no memory for them.
+    pub(super) fn have(&mut self, cpus: u32) {
+        self.locks.resize(cpus as usize, [0; 2]);
+        self.unlocks.resize(cpus as usize, [0; 2]);
+    }
+
     pub(super) fn add_up_unlocks(&self) -> [u64; 2] {
         [0, 1].map(|count| sum(&self.unlocks, count))
     }
@@ -77,7 +83,7 @@ impl Host for Counts {
 }
 
 impl Srcu {
-    pub(in crate::kernel) fn new(cpus: u32) -> Srcu {
+    pub(in crate::kernel) fn new() -> Srcu {
         let config = Config {
             pace: Pace {
                 spin: 1,
@@ -99,8 +105,8 @@ impl Srcu {
         Srcu {
             global,
             counts: Counts {
-                locks: vec![[0; 2]; cpus as usize],
-                unlocks: vec![[0; 2]; cpus as usize],
+                locks: Vec::new(),
+                unlocks: Vec::new(),
                 ended: None,
                 flags: Default::default(),
             },
