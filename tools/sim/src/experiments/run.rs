@@ -219,7 +219,7 @@ fn batches(machine: &Machine, stats: &Stats, add: &mut impl FnMut(&'static str, 
         else {
             continue;
         };
-        let name = machine.tasks[task].name.as_str();
+        let name = machine.sys.tasks[task].name.as_str();
         let Some(cpu) = name.strip_prefix("rcuop/") else {
             continue;
         };

@@ -184,6 +184,11 @@ impl Options {
         }
     }
 
+    /// Are steps taken one by one? Where one CPU executes at a time no other work could come in between.
+    pub(crate) fn takes_steps(&self) -> bool {
+        self.stepwise && self.smp == Smp::Parallel
+    }
+
     /// Nanoseconds of a jiffy.
     pub fn jiffy_ns(&self) -> u64 {
         1_000_000_000 / u64::from(self.hz)

@@ -10,87 +10,87 @@ use quiescent_kernel::offload::Todo;
 use quiescent_kernel::{CpuId, Seq};
 
 use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::state::{Act, BarrierCaller, Machine};
+use crate::kernel::state::{Act, BarrierCaller, Barriers, Rcu, System};
 use crate::kernel::task::Waits;
 
-impl Machine {
+impl Barriers {
     /// The barrier under way, in words.
-    pub(crate) fn barrier_pending(&self) -> Option<String> {
-        let turn = self.barrier.turn?;
-        let name = &self.tasks[turn.task].name;
-        let behind = self.barrier.waiting.len();
+    pub fn pending(&self, sys: &System) -> Option<String> {
+        let turn = self.turn?;
+        let name = &sys.tasks[turn.task].name;
+        let behind = self.waiting.len();
         Some(format!(
             "{name} waits for a barrier, {behind} others behind it"
         ))
     }
 
     /// A task waits for all callbacks.
-    pub(crate) fn barrier(&mut self, cpu: CpuId, task: usize) -> Act {
-        self.tasks[task].waits = Some(Waits::ForCallbacks {
-            start: self.now,
+    pub fn begins(&mut self, sys: &mut System, rcu: &mut Rcu, cpu: CpuId, task: usize) -> Act {
+        sys.tasks[task].waits = Some(Waits::ForCallbacks {
+            start: sys.now,
             made: None,
         });
-        self.barrier_says("Begin", None, self.barrier.engine.snap());
+        self.says(rcu, "Begin", None, self.engine.snap());
         let caller = BarrierCaller {
             task,
-            snap: self.barrier.engine.snap(),
-            until: self.oracle.until(),
+            snap: self.engine.snap(),
+            until: sys.oracle.until(),
             visited: None,
             sleeps: false,
         };
-        if self.barrier.turn.is_some() {
-            self.barrier.waiting.push_back(caller);
-            return self.then_sleeps(cpu, self.options.costs.callback);
+        if self.turn.is_some() {
+            self.waiting.push_back(caller);
+            return sys.then_sleeps(cpu, sys.options.costs.callback);
         }
-        self.barrier.turn = Some(caller);
-        self.barrier_goes_on(cpu)
+        self.turn = Some(caller);
+        self.goes_on(sys, rcu, cpu)
     }
 
     /// Is the current barrier this task's, and can it make progress?
-    pub(crate) fn has_turn(&self, task: usize) -> bool {
-        let turn = self.barrier.turn;
+    pub fn has_turn(&self, task: usize) -> bool {
+        let turn = self.turn;
         turn.is_some_and(|it| it.task == task && !it.sleeps)
     }
 
     /// Begins the current barrier on `cpu`, or continues its visits.
-    pub(crate) fn barrier_goes_on(&mut self, cpu: CpuId) -> Act {
-        let mut cost = self.options.costs.callback;
-        let turn = self.barrier.turn.expect("it has its turn");
+    pub fn goes_on(&mut self, sys: &mut System, rcu: &mut Rcu, cpu: CpuId) -> Act {
+        let mut cost = sys.options.costs.callback;
+        let turn = self.turn.expect("it has its turn");
         if turn.visited.is_none() {
-            let Begin::Started { seq } = self.barrier.engine.start(turn.snap) else {
-                self.barrier_says("EarlyExit", None, self.barrier.engine.seq());
-                self.barrier_over(cpu);
+            let Begin::Started { seq } = self.engine.start(turn.snap) else {
+                self.says(rcu, "EarlyExit", None, self.engine.seq());
+                self.over(sys, rcu, cpu);
                 return Act::Busy(cost);
             };
-            if let Some(Waits::ForCallbacks { made, .. }) = &mut self.tasks[turn.task].waits {
+            if let Some(Waits::ForCallbacks { made, .. }) = &mut sys.tasks[turn.task].waits {
                 *made = Some(seq);
             }
-            self.barrier_says("Inc1", None, seq);
+            self.says(rcu, "Inc1", None, seq);
         }
-        for whose in turn.visited.unwrap_or(0)..self.options.cpus {
-            self.barrier_visits(whose, cpu);
-            cost += self.options.costs.scan;
-            if self.takes_steps() {
-                let turn = self.barrier.turn.as_mut().expect("it goes on");
+        for whose in turn.visited.unwrap_or(0)..sys.options.cpus {
+            self.visits(sys, rcu, whose, cpu);
+            cost += sys.options.costs.scan;
+            if sys.options.takes_steps() {
+                let turn = self.turn.as_mut().expect("it goes on");
                 turn.visited = Some(whose + 1);
                 // Long ones: CPUs are to go in the middle of it.
-                return Act::Busy(self.chance.below(self.options.jiffy_ns()));
+                return Act::Busy(sys.chance.below(sys.options.jiffy_ns()));
             }
         }
-        let turn = self.barrier.turn.as_mut().expect("it goes on");
+        let turn = self.turn.as_mut().expect("it goes on");
         turn.sleeps = true;
-        if self.barrier.engine.visited_all() {
-            self.barrier.engine.end();
-            self.barrier_over(cpu);
+        if self.engine.visited_all() {
+            self.engine.end();
+            self.over(sys, rcu, cpu);
             return Act::Busy(cost);
         }
-        self.then_sleeps(cpu, cost)
+        sys.then_sleeps(cpu, cost)
     }
 
-    fn barrier_visits(&mut self, whose: CpuId, cpu: CpuId) {
-        let tick = self.jiffies();
-        let barrier = &mut self.barrier.engine;
-        let (global, cpus, groups, view) = self.rcu.parts();
+    fn visits(&mut self, sys: &mut System, rcu: &mut Rcu, whose: CpuId, cpu: CpuId) {
+        let tick = sys.jiffies();
+        let barrier = &mut self.engine;
+        let (global, cpus, groups, view) = rcu.parts();
         let it = &mut cpus[whose as usize];
         let group = it.member().group();
         let (visit, todo) = match group {
@@ -104,73 +104,70 @@ impl Machine {
         let itself = !it.is_offloaded();
         let seq = barrier.seq();
         match visit {
-            Visit::Empty => self.barrier_says("NQ", Some(whose), seq),
-            Visit::Noted if self.is_online(whose) => {
-                self.barrier_says("OnlineQ", Some(whose), seq);
+            Visit::Empty => self.says(rcu, "NQ", Some(whose), seq),
+            Visit::Noted if sys.is_online(whose) => {
+                self.says(rcu, "OnlineQ", Some(whose), seq);
             }
-            Visit::Noted => self.barrier_says("OfflineNoCBQ", Some(whose), seq),
+            Visit::Noted => self.says(rcu, "OfflineNoCBQ", Some(whose), seq),
             Visit::Already => {}
         }
         if visit == Visit::Noted {
-            self.push_barrier(whose);
+            self.push(sys, whose);
             if itself {
-                self.cores[whose as usize].barrier_asked = whose != cpu;
-                self.send_ipi(whose, cpu);
+                sys.cores[whose as usize].barrier_asked = whose != cpu;
+                sys.send_ipi(rcu, whose, cpu);
             }
         }
-        self.carry_out(cpu, group, todo);
+        rcu.carry_out(sys, cpu, group, todo);
     }
 
     /// The barrier's callback, behind all others of `whose`: the engine has put it there.
-    pub(crate) fn push_barrier(&mut self, whose: CpuId) {
+    pub fn push(&mut self, sys: &mut System, whose: CpuId) {
         let callback = Callback {
-            func: self.func("rcu_barrier_callback"),
-            queued_at: self.now,
-            number: self.oracle.queued(),
+            func: sys.func("rcu_barrier_callback"),
+            queued_at: sys.now,
+            number: sys.oracle.queued(),
             since: 0, // it waits for those before it, and for no section
             then: Then::Barrier,
             lazy: false,
             call: None,
         };
-        self.stats.holds(self.now, callback.func, true);
-        self.cores[whose as usize].fifo.push_back(callback);
-        if self.stats.counts(self.now) {
-            self.stats.funcs[callback.func].queued += 1;
-        }
+        sys.stats.queued(sys.now, callback.func);
+        sys.cores[whose as usize].fifo.push_back(callback);
     }
 
     /// The barrier's callback was invoked on `cpu`.
-    pub(crate) fn barrier_callback(&mut self, cpu: CpuId) {
-        let seq = self.barrier.engine.seq();
-        let last = self.barrier.engine.one_done();
-        self.barrier_says(if last { "LastCB" } else { "CB" }, None, seq);
+    pub fn callback(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId) {
+        let seq = self.engine.seq();
+        let last = self.engine.one_done();
+        self.says(rcu, if last { "LastCB" } else { "CB" }, None, seq);
         if last {
-            self.barrier.engine.end();
-            let caller = self.barrier_over(cpu);
-            self.wake(caller, cpu);
+            self.engine.end();
+            let caller = self.over(sys, rcu, cpu);
+            sys.wake(rcu, caller, cpu);
         }
     }
 
     /// A line of the trace, in the kernel's words.
-    pub(crate) fn barrier_says(&self, step: &'static str, whose: Option<CpuId>, seq: Seq) {
-        let engine = &self.barrier.engine;
+    pub fn says(&self, rcu: &Rcu, step: &'static str, whose: Option<CpuId>, seq: Seq) {
+        let engine = &self.engine;
         let remaining = match seq == engine.seq() {
             true => engine.remaining(),
             false => 0, // not begun, or over
         };
         let (whose, seq) = (whose.map_or(-1, i64::from), seq.raw());
-        self.rcu.notes().text(|| {
+        rcu.text(|| {
             format!("rcu_barrier: rcu_preempt {step} cpu {whose} remaining {remaining} # {seq}")
         });
     }
 
     /// The current barrier is complete; returns its task, and begins the next one.
-    fn barrier_over(&mut self, cpu: CpuId) -> usize {
-        let over = self.barrier.turn.take().expect("it had its turn");
-        self.oracle.drained(over.until);
-        self.barrier.turn = self.barrier.waiting.pop_front();
-        if let Some(next) = self.barrier.turn {
-            self.wake(next.task, cpu);
+    fn over(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId) -> usize {
+        let over = self.turn.take().expect("it had its turn");
+        sys.oracle.drained(over.until);
+        self.turn = self.waiting.pop_front();
+        if let Some(next) = self.turn {
+            sys.wake(rcu, next.task, cpu);
         }
         over.task
     }

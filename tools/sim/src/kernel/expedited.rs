@@ -13,130 +13,148 @@
 //!   at every node.
 
 use quiescent_kernel::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
-use quiescent_kernel::polled::GpKind;
 use quiescent_kernel::{CpuId, Seq};
 
-use crate::kernel::state::{Act, Machine, WorkerStage};
+use crate::kernel::state::{Act, Expediting, Rcu, System, WorkerStage};
 use crate::kernel::task::Waits;
 use crate::kernel::wheel::{Timer, expiry};
 
-impl Machine {
-    /// A task waits for a grace period of this kind, or of the one that the options prescribe.
-    pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
-        self.waits_for_gp(task, asked == GpKind::Expedited);
-        match self.rcu.global.choose(asked) {
-            GpKind::Expedited => self.expedite(cpu, task),
-            GpKind::Normal => self.synchronize_normal(cpu, task),
-        }
-    }
-
-    fn expedite(&mut self, cpu: CpuId, task: usize) -> Act {
-        let cost = self.options.costs.callback;
-        let leaf = self.rcu.leaf_of(cpu);
-        let (global, _, _, view) = self.rcu.parts();
+impl Expediting {
+    pub fn joins(&mut self, sys: &mut System, rcu: &mut Rcu, cpu: CpuId, task: usize) -> Act {
+        let cost = sys.options.costs.callback;
+        let leaf = rcu.leaf_of(cpu);
+        let (global, _, _, view) = rcu.parts();
         let cookie = global.exp_snap(&view);
         match global.exp_climb(leaf, cookie, &view) {
             Climb::Done => return Act::Busy(cost),
             Climb::Wait { node, queue } => {
-                let those = self.exp.waiters.entry((node, queue)).or_default();
+                let those = self.waiters.entry((node, queue)).or_default();
                 those.push((cookie, task));
             }
-            Climb::Contend if !global.exp_lock() => self.exp.contenders.push_back((cookie, task)),
+            Climb::Contend if !global.exp_lock() => self.contenders.push_back((cookie, task)),
             Climb::Contend | Climb::Begin => {
-                self.exp.job = Some((cookie, task));
-                self.wake(self.exp.worker, cpu);
+                self.job = Some((cookie, task));
+                sys.wake(rcu, rcu.exp_worker, cpu);
             }
         }
-        if let Some(Waits::ForGp { cookie: got, .. }) = &mut self.tasks[task].waits {
+        if let Some(Waits::ForGp { cookie: got, .. }) = &mut sys.tasks[task].waits {
             *got = Some(cookie);
         }
-        self.then_sleeps(cpu, cost)
+        sys.then_sleeps(cpu, cost)
     }
 
     /// kworker/rcu_exp: from one sleep, or wake-up of others, to the next.
-    pub(crate) fn exp_worker(&mut self, cpu: CpuId) -> Act {
-        let act = match self.exp.stage {
-            WorkerStage::Begins => self.exp_begins(cpu),
-            WorkerStage::Drives(next) => self.exp_drives(cpu, next),
-            WorkerStage::Wakes => self.exp_wakes(cpu),
+    pub fn works(&mut self, sys: &mut System, rcu: &mut Rcu, cpu: CpuId) -> Act {
+        let act = match self.stage {
+            WorkerStage::Begins => self.begins(sys, rcu, cpu),
+            WorkerStage::Drives(next) => self.drives(sys, rcu, cpu, next),
+            WorkerStage::Wakes => self.wakes(sys, rcu, cpu),
         };
         if let Act::Busy(cost) = act {
-            self.took(cost);
+            sys.took(cost);
         }
         act
     }
 
-    fn exp_begins(&mut self, cpu: CpuId) -> Act {
-        let Some((cookie, task)) = self.exp.job else {
-            return self.then_sleeps(cpu, 0);
+    fn begins(&mut self, sys: &mut System, rcu: &mut Rcu, cpu: CpuId) -> Act {
+        let Some((cookie, task)) = self.job else {
+            return sys.then_sleeps(cpu, 0);
         };
-        let (global, _, _, view) = self.rcu.parts();
+        let (global, _, _, view) = rcu.parts();
         match global.exp_begin(cookie, &view) {
             ExpBegin::Begun => {
-                self.tally.starts(true, &self.oracle);
-                self.exp.stage = WorkerStage::Drives(ExpNext::Again);
+                sys.tally.starts(true, &sys.oracle);
+                self.stage = WorkerStage::Drives(ExpNext::Again);
             }
             ExpBegin::Done => {
-                self.exp_role_is_free();
-                self.wake(task, cpu);
+                self.role_is_free(rcu);
+                sys.wake(rcu, task, cpu);
             }
             ExpBegin::Grow(_) => unreachable!("the tree is as large as the machine"),
         }
-        Act::Busy(self.options.costs.gp_thread)
+        Act::Busy(sys.options.costs.gp_thread)
     }
 
     /// The next one that contends for the role has it.
-    fn exp_role_is_free(&mut self) {
-        self.exp.job = self.exp.contenders.pop_front();
-        if self.exp.job.is_some() {
-            assert!(self.rcu.global.exp_lock(), "it has just become free");
+    fn role_is_free(&mut self, rcu: &mut Rcu) {
+        self.job = self.contenders.pop_front();
+        if self.job.is_some() {
+            assert!(rcu.global.exp_lock(), "it has just become free");
         }
     }
 
-    fn exp_drives(&mut self, cpu: CpuId, mut next: ExpNext) -> Act {
+    fn drives(&mut self, sys: &mut System, rcu: &mut Rcu, cpu: CpuId, mut next: ExpNext) -> Act {
         let mut cost = 0;
         loop {
             next = match next {
                 ExpNext::Again | ExpNext::Fence | ExpNext::Ask { .. } => {
-                    let next = self.exp_step(cpu, next, &mut cost);
+                    let next = rcu.exp_step(sys, cpu, next, &mut cost);
                     if next == ExpNext::Done {
-                        self.tally.ends(true, &mut self.oracle);
-                        self.stats.totals.expedited += u64::from(self.stats.counts(self.now));
+                        sys.tally.ends(true, &mut sys.oracle);
+                        sys.stats.totals.expedited += u64::from(sys.counts());
                     }
                     next
                 }
                 ExpNext::Sleep(ticks) => {
                     // After every wake-up it checks again.
-                    self.exp.stage = WorkerStage::Drives(ExpNext::Again);
+                    self.stage = WorkerStage::Drives(ExpNext::Again);
                     if let Some(ticks) = ticks {
-                        let at = expiry(self.jiffies(), ticks);
-                        self.set_timer(Timer::Wake(self.exp.worker), cpu, at);
+                        let at = expiry(sys.jiffies(), ticks);
+                        sys.set_timer(Timer::Wake(rcu.exp_worker), cpu, at);
                     }
-                    return self.then_sleeps(cpu, cost);
+                    return sys.then_sleeps(cpu, cost);
                 }
                 ExpNext::Done => {
-                    self.exp.stage = WorkerStage::Wakes;
+                    self.stage = WorkerStage::Wakes;
                     return Act::Busy(cost);
                 }
             };
-            if self.takes_steps() {
-                self.exp.stage = WorkerStage::Drives(next);
-                return Act::Busy(self.step_cost());
+            if sys.options.takes_steps() {
+                self.stage = WorkerStage::Drives(next);
+                return Act::Busy(sys.step_cost());
             }
         }
     }
 
+    fn wakes(&mut self, sys: &mut System, rcu: &mut Rcu, cpu: CpuId) -> Act {
+        let (_, caller) = self.job.take().expect("a task had the role");
+        rcu.global.exp_release();
+        sys.wake(rcu, caller, cpu);
+        let mut woken = 1;
+        loop {
+            let (global, _, _, view) = rcu.parts();
+            let Some(wake) = global.exp_wake(&view) else {
+                break;
+            };
+            let Some(those) = self.waiters.get_mut(&(wake.node, wake.queue)) else {
+                continue;
+            };
+            let (done, rest) = those.drain(..).partition(|it| global.exp_done(it.0));
+            *those = rest;
+            let done: Vec<(Seq, usize)> = done;
+            for (_, task) in done {
+                sys.wake(rcu, task, cpu);
+                woken += 1;
+            }
+        }
+        self.role_is_free(rcu);
+        self.stage = WorkerStage::Begins;
+        Act::Busy(woken * sys.options.costs.callback)
+    }
+}
+
+impl Rcu {
     /// Carries out the engine's last command, and asks for the next one.
-    fn exp_step(&mut self, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
-        let costs = self.options.costs;
-        let now = self.engine_now(cpu);
+    fn exp_step(&mut self, sys: &mut System, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
+        let costs = sys.options.costs;
+        let now = sys.engine_now(cpu);
         if let ExpNext::Ask { lo, cpus } = next {
             *cost += u64::from(cpus.count_ones()) * costs.irq;
-            let refused = self.exp_asks(cpu, lo, cpus);
-            let (global, _, _, view) = self.rcu.parts();
+            let refused = self.exp_asks(sys, cpu, lo, cpus);
+            let (global, _, _, view) = self.parts();
             return global.exp_asked(refused, &view).next;
         }
-        let (global, _, _, view) = self.rcu.parts();
+        let (global, _, _, view) = self.parts();
         if next == ExpNext::Fence {
             global.exp_fenced(&view);
             return ExpNext::Again;
@@ -146,72 +164,46 @@ impl Machine {
         }
         let effects = global.exp_step(Some(cpu), now, &view);
         if effects.hold_ticks {
-            self.hold_full_ticks(cpu);
+            self.hold_full_ticks(sys, cpu);
         }
-        self.tally.step(&self.rcu, &self.oracle);
+        sys.tally.step(self, &sys.oracle);
         effects.next
     }
 
     /// Interrupts `cpus`, from `lo` on; those that cannot be.
-    fn exp_asks(&mut self, from: CpuId, lo: CpuId, cpus: u64) -> u64 {
+    fn exp_asks(&mut self, sys: &mut System, from: CpuId, lo: CpuId, cpus: u64) -> u64 {
         let mut refused = 0;
         for bit in (0..64).filter(|bit| cpus >> bit & 1 != 0) {
-            if !self.is_online(lo + bit) {
+            if !sys.is_online(lo + bit) {
                 refused |= 1 << bit;
                 continue;
             }
             if lo + bit == from {
                 // The worker has come here since the engine's command: it is outside of every section.
-                self.exp_interrupt(from);
+                self.exp_interrupt(sys, from);
                 continue;
             }
-            self.cores[(lo + bit) as usize].exp_asked = true;
-            self.send_ipi(lo + bit, from);
+            sys.cores[(lo + bit) as usize].exp_asked = true;
+            sys.send_ipi(self, lo + bit, from);
         }
         refused
     }
 
-    fn exp_wakes(&mut self, cpu: CpuId) -> Act {
-        let (_, caller) = self.exp.job.take().expect("a task had the role");
-        self.rcu.global.exp_release();
-        self.wake(caller, cpu);
-        let mut woken = 1;
-        loop {
-            let (global, _, _, view) = self.rcu.parts();
-            let Some(wake) = global.exp_wake(&view) else {
-                break;
-            };
-            let Some(those) = self.exp.waiters.get_mut(&(wake.node, wake.queue)) else {
-                continue;
-            };
-            let (done, rest) = those.drain(..).partition(|it| global.exp_done(it.0));
-            *those = rest;
-            let done: Vec<(Seq, usize)> = done;
-            for (_, task) in done {
-                self.wake(task, cpu);
-                woken += 1;
-            }
-        }
-        self.exp_role_is_free();
-        self.exp.stage = WorkerStage::Begins;
-        Act::Busy(woken * self.options.costs.callback)
-    }
-
     /// The interrupt of an expedited grace period has arrived at `cpu`.
-    pub(crate) fn exp_interrupt(&mut self, cpu: CpuId) {
-        let at = match self.depth(cpu) {
+    pub fn exp_interrupt(&mut self, sys: &mut System, cpu: CpuId) {
+        let at = match sys.depth(cpu) {
             0 => Interrupted::Quiescent,
-            _ if self.options.preempt => Interrupted::Section,
+            _ if sys.options.preempt => Interrupted::Section,
             _ => Interrupted::Disabled,
         };
-        let handled = self.rcu.global.exp_interrupt(cpu, at);
-        let core = &mut self.cores[cpu as usize];
+        let handled = self.global.exp_interrupt(cpu, at);
+        let core = &mut sys.cores[cpu as usize];
         core.resched |= handled.resched && core.current.is_some();
-        if let (true, Some(task)) = (handled.hint, self.cores[cpu as usize].current) {
-            self.tasks[task].sections.hint = true;
+        if let (true, Some(task)) = (handled.hint, sys.cores[cpu as usize].current) {
+            sys.tasks[task].sections.hint = true;
         }
         if handled.wake_exp {
-            self.wake(self.exp.worker, cpu);
+            sys.wake(self, self.exp_worker, cpu);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Faults that are injected into a machine on request.
 //!
 //! No fault may make a grace period too short: an engine that learns of an event late, or never, waits
-//! longer. When the faults end ([`Machine::calm`]), everything that was held up must make progress again.
+//! longer. When the faults end ([`calm`](crate::Machine::calm)), everything that was held up must make
+//! progress again.
 //!
 //! | fault | what |
 //! |---|---|
@@ -20,10 +21,8 @@ use std::collections::BTreeSet;
 use quiescent_kernel::CpuId;
 
 use crate::base::chance::Chance;
-use crate::input::options::Smp;
-use crate::kernel::event::Event;
-use crate::kernel::state::{Faults, Faulty, Machine};
-use crate::kernel::task::Kind;
+use crate::input::options::{Options, Smp};
+use crate::kernel::state::{Faults, Faulty};
 
 /// The longest that a starved thread waits, in nanoseconds.
 const STARVED: u64 = 3_000_000_000;
@@ -47,114 +46,58 @@ impl Faults {
     }
 }
 
-impl Machine {
-    /// Injects these faults from now on, with the random numbers of `seed`.
-    pub fn faulty(&mut self, faults: Faults, seed: u64) {
+impl Faulty {
+    pub fn new(faults: Faults, seed: u64, cpus: u32) -> Faulty {
         let mut chance = Chance::new(seed);
-        let cpus = 0..self.options.cpus;
-        let ahead = cpus.map(|_| chance.below(faults.skew + 1)).collect();
-        self.faulty = Some(Box::new(Faulty {
+        Faulty {
             faults,
+            ahead: (0..cpus).map(|_| chance.below(faults.skew + 1)).collect(),
             chance,
-            ahead,
             lost: BTreeSet::new(),
             lost_interrupts: BTreeSet::new(),
             happened: 0,
-        }));
-    }
-
-    /// Nothing goes wrong from now on, and what was lost is made up for. Clocks stay as they are: they never
-    /// go back.
-    pub fn calm(&mut self) {
-        let Some(it) = &mut self.faulty else { return };
-        it.faults = Faults::default();
-        let lost = std::mem::take(&mut it.lost);
-        let interrupts = std::mem::take(&mut it.lost_interrupts);
-        for task in lost {
-            self.wake_late(task, 0);
-        }
-        for cpu in interrupts {
-            self.queue.put(self.now, Event::Ipi { cpu });
         }
     }
 
-    /// A late wake-up arrives; the waker may be doing something else by now, so the CPU is interrupted in any
-    /// case.
-    pub(crate) fn wake_late(&mut self, task: usize, waker: CpuId) {
-        self.wake_now(task, self.heir(waker));
-        if let Some(cpu) = self.tasks[task].cpu {
-            self.queue.put(self.now, Event::Ipi { cpu });
+    /// Is a wake-up of this thread of RCU's not made now? When it is made, if it is.
+    pub fn delays(&mut self, options: &Options, task: usize) -> Option<Option<u64>> {
+        let faults = self.faults;
+        if self.hits(faults.lost) {
+            self.lost.insert(task);
+            return Some(None);
         }
-    }
-
-    /// Threads whose wake-up was lost, and CPUs whose interrupt was.
-    pub(crate) fn held_up(&self) -> (Vec<usize>, Vec<CpuId>) {
-        self.faulty.as_ref().map_or_else(Default::default, |it| {
-            let lost = it.lost.iter().copied().collect();
-            (lost, it.lost_interrupts.iter().copied().collect())
-        })
-    }
-
-    /// Is this wake-up not made now?
-    pub(crate) fn wake_goes_wrong(&mut self, task: usize, waker: CpuId) -> bool {
-        let Some(it) = &mut self.faulty else {
-            return false;
-        };
-        if matches!(self.tasks[task].kind, Kind::Work(_)) {
-            return false;
-        }
-        let faults = it.faults;
-        if it.hits(faults.lost) {
-            it.lost.insert(task);
-            return true;
-        }
-        let most = if it.hits(faults.starved) {
+        let most = if self.hits(faults.starved) {
             STARVED
-        } else if it.hits(faults.late) {
-            4 * self.options.jiffy_ns()
+        } else if self.hits(faults.late) {
+            4 * options.jiffy_ns()
         } else {
-            it.lost.remove(&task);
-            return false;
+            self.lost.remove(&task);
+            return None;
         };
-        let at = self.now + 1 + it.chance.below(most);
-        self.queue.put(at, Event::Late { task, waker });
-        true
+        Some(Some(1 + self.chance.below(most)))
     }
 
     /// How late an interrupt is; none if it does not arrive.
-    pub(crate) fn interrupt_goes_wrong(&mut self, cpu: CpuId) -> Option<u64> {
-        let Some(it) = &mut self.faulty else {
-            return Some(0);
-        };
-        let faults = it.faults;
-        if it.hits(faults.lost_interrupts) {
-            it.lost_interrupts.insert(cpu);
+    pub fn interrupt(&mut self, options: &Options, cpu: CpuId) -> Option<u64> {
+        let faults = self.faults;
+        if self.hits(faults.lost_interrupts) {
+            self.lost_interrupts.insert(cpu);
             return None;
         }
-        if self.options.smp == Smp::Parallel && it.hits(faults.late_interrupts) {
-            return Some(it.chance.below(self.options.jiffy_ns()));
+        if options.smp == Smp::Parallel && self.hits(faults.late_interrupts) {
+            return Some(self.chance.below(options.jiffy_ns()));
         }
         Some(0)
     }
 
     /// How long a CPU stands still in the piece of work that it begins.
-    pub(crate) fn standstill(&mut self) -> u64 {
-        let Some(it) = &mut self.faulty else { return 0 };
-        let often = it.faults.standstills;
-        if !it.hits(often) {
-            return 0;
+    pub fn standstill(&mut self, options: &Options) -> u64 {
+        match self.hits(self.faults.standstills) {
+            true => self.chance.below(20 * options.jiffy_ns()),
+            false => 0,
         }
-        it.chance.below(20 * self.options.jiffy_ns())
     }
 
-    /// How far this CPU's clock is ahead.
-    pub(crate) fn clock_ahead(&self, cpu: CpuId) -> u64 {
-        let faulty = self.faulty.as_ref();
-        faulty.map_or(0, |it| it.ahead[cpu as usize])
-    }
-}
-
-impl Faulty {
     fn hits(&mut self, permille: u32) -> bool {
         let hit = permille > 0 && self.chance.permille(permille);
         self.happened += u64::from(hit);

@@ -28,61 +28,50 @@
 //!
 //! # Invariants
 //! * A CPU of the set is in user space only while it computes there: whatever else it does begins with
-//!   [`leave_user`](Machine::leave_user).
+//!   [`leave_user`](Rcu::leave_user).
 //! * Where a second task is ready its tick runs: every way there is ends in an interrupt or a context switch,
 //!   and both look.
 
 use quiescent_kernel::CpuId;
 use quiescent_kernel::watching::Context;
 
-use crate::kernel::state::Machine;
-use crate::kernel::task::Kind;
+use crate::kernel::state::{Rcu, System};
 use crate::record::stats::FullTicks;
 
-impl Machine {
-    /// Does it run without a tick where it can?
-    pub(crate) fn is_full(&self, cpu: CpuId) -> bool {
-        self.rcu.full.get(cpu as usize).copied().unwrap_or(false)
-    }
-
-    /// Does its tick keep the time for those that have none?
-    pub(crate) fn keeps_time(&self, cpu: CpuId) -> bool {
-        self.timekeeper == Some(cpu)
-    }
-
+impl Rcu {
     /// The machine has booted: time is kept.
-    pub(crate) fn begin_timekeeping(&mut self) {
-        if !self.options.nohz {
-            (0..self.options.cpus).for_each(|cpu| self.wheel.start_tick(cpu));
-            self.expect_jiffy();
+    pub fn begin_timekeeping(&mut self, sys: &mut System) {
+        if !sys.options.nohz {
+            (0..sys.options.cpus).for_each(|cpu| sys.wheel.start_tick(cpu));
+            sys.expect_jiffy();
         }
-        if self.rcu.full.is_empty() {
+        if self.full.is_empty() {
             return;
         }
-        self.stats.full = Some(FullTicks::default());
-        self.timekeeper = (0..self.options.cpus).find(|&cpu| !self.is_full(cpu));
-        if let Some(cpu) = self.timekeeper {
-            self.wheel.start_tick(cpu);
-            self.expect_jiffy();
+        sys.stats.full = Some(FullTicks::default());
+        sys.timekeeper = (0..sys.options.cpus).find(|&cpu| !self.is_full(cpu));
+        if let Some(cpu) = sys.timekeeper {
+            sys.wheel.start_tick(cpu);
+            sys.expect_jiffy();
         }
     }
 
     /// Prepares a program's own work; false if other work comes first.
-    pub(crate) fn enter_user(&mut self, cpu: CpuId) -> bool {
-        if !self.is_full(cpu) || self.depth(cpu) > 0 {
+    pub fn enter_user(&mut self, sys: &mut System, cpu: CpuId) -> bool {
+        if !self.is_full(cpu) || sys.depth(cpu) > 0 {
             return true;
         }
-        self.deliver_wake(cpu);
-        if self.cores[cpu as usize].resched {
+        self.deliver_wake(sys, cpu);
+        if sys.cores[cpu as usize].resched {
             return false;
         }
-        self.rcu.watch[cpu as usize].user_enter();
+        self.watch[cpu as usize].user_enter();
         true
     }
 
     /// The CPU is in the kernel from now on. Was it in user space?
-    pub(crate) fn leave_user(&mut self, cpu: CpuId) -> bool {
-        let watch = &mut self.rcu.watch[cpu as usize];
+    pub fn leave_user(&mut self, cpu: CpuId) -> bool {
+        let watch = &mut self.watch[cpu as usize];
         let was = watch.context() == Context::User;
         if was {
             watch.user_exit();
@@ -92,22 +81,21 @@ impl Machine {
 
     /// An interrupt has found the CPU in the kernel. Has a grace period asked it to hurry? The end of the
     /// interrupt will see.
-    pub(crate) fn irq_in_kernel(&mut self, cpu: CpuId) {
+    pub fn irq_in_kernel(&mut self, cpu: CpuId) {
         if self.is_full(cpu) {
-            let (global, cpus, ..) = self.rcu.parts();
+            let (global, cpus, ..) = self.parts();
             cpus[cpu as usize].irq_enter(global);
         }
     }
 
     /// What needs the tick of the CPU, which could run without, in the words of a trace: tasks that take
     /// turns, a grace period that has asked or callbacks that wait, or an expedited one.
-    fn tick_kept_by(&self, cpu: CpuId) -> Option<&'static str> {
-        if !self.cores[cpu as usize].ready.is_empty() {
+    fn tick_kept_by(&self, sys: &System, cpu: CpuId) -> Option<&'static str> {
+        if !sys.cores[cpu as usize].ready.is_empty() {
             Some("SCHED")
-        } else if self.rcu.global.asked(cpu).forced_tick || self.rcu.cpus[cpu as usize].needs_cpu()
-        {
+        } else if self.global.asked(cpu).forced_tick || self.cpus[cpu as usize].needs_cpu() {
             Some("RCU")
-        } else if self.is_exp_holdout(cpu) {
+        } else if self.is_exp_holdout(sys, cpu) {
             Some("RCU_EXP")
         } else {
             None
@@ -115,16 +103,16 @@ impl Machine {
     }
 
     /// Does an expedited grace period that has turned this tick on still wait for it?
-    fn is_exp_holdout(&self, cpu: CpuId) -> bool {
-        let mut holdouts = self.rcu.global.exp_holdouts();
-        self.cores[cpu as usize].exp_tick && holdouts.any(|it| it == cpu)
+    fn is_exp_holdout(&self, sys: &System, cpu: CpuId) -> bool {
+        let mut holdouts = self.global.exp_holdouts();
+        sys.cores[cpu as usize].exp_tick && holdouts.any(|it| it == cpu)
     }
 
     /// The cause of a tick on such a CPU.
-    pub(crate) fn count_full_tick(&mut self, cpu: CpuId) {
-        let by = self.tick_kept_by(cpu);
-        let counts = self.stats.counts(self.now);
-        if let (true, Some(full)) = (counts, &mut self.stats.full) {
+    pub fn count_full_tick(&mut self, sys: &mut System, cpu: CpuId) {
+        let by = self.tick_kept_by(sys, cpu);
+        let counts = sys.stats.counts(sys.now);
+        if let (true, Some(full)) = (counts, &mut sys.stats.full) {
             full.ticks += 1;
             full.sched += u64::from(by == Some("SCHED"));
             full.rcu += u64::from(by == Some("RCU"));
@@ -134,61 +122,32 @@ impl Machine {
 
     /// At the end of an interrupt, and when another task runs: is the tick wanted? The idle loop looks for
     /// itself.
-    pub(crate) fn look_after_full_tick(&mut self, cpu: CpuId) {
-        if !self.is_full(cpu) || self.cores[cpu as usize].is_idle() {
+    pub fn look_after_full_tick(&mut self, sys: &mut System, cpu: CpuId) {
+        if !self.is_full(cpu) || sys.cores[cpu as usize].is_idle() {
             return;
         }
-        self.cores[cpu as usize].exp_tick = self.is_exp_holdout(cpu);
-        match self.tick_kept_by(cpu) {
+        sys.cores[cpu as usize].exp_tick = self.is_exp_holdout(sys, cpu);
+        match self.tick_kept_by(sys, cpu) {
             Some(by) => {
-                self.rcu
-                    .notes()
-                    .text(|| format!("tick_stop: success=0 dependency={by}"));
-                self.wheel.start_tick(cpu);
+                self.text(|| format!("tick_stop: success=0 dependency={by}"));
+                sys.wheel.start_tick(cpu);
             }
-            None if self.wheel.ticks(cpu) => {
-                self.rcu
-                    .notes()
-                    .text(|| "tick_stop: success=1 dependency=NONE".into());
-                self.wheel.stop_tick(cpu);
+            None if sys.wheel.ticks(cpu) => {
+                self.text(|| "tick_stop: success=1 dependency=NONE".into());
+                sys.wheel.stop_tick(cpu);
             }
             None => {}
         }
-        self.expect_jiffy();
+        sys.expect_jiffy();
     }
 
     /// An expedited grace period has waited for a tick: those that have none turn theirs on.
-    pub(crate) fn hold_full_ticks(&mut self, from: CpuId) {
-        let holdouts = self.rcu.global.exp_holdouts();
+    pub fn hold_full_ticks(&mut self, sys: &mut System, from: CpuId) {
+        let holdouts = self.global.exp_holdouts();
         let holdouts: Vec<CpuId> = holdouts.filter(|&it| self.is_full(it)).collect();
         for cpu in holdouts {
-            self.cores[cpu as usize].exp_tick = true;
-            self.send_ipi(cpu, from);
-        }
-    }
-
-    /// The CPU of a task that would run on `target`: RCU's threads do not run on such CPUs, and if `rcu_cpus`
-    /// names CPUs for them, on those alone.
-    pub(crate) fn housekeeping(&self, task: usize, target: CpuId) -> CpuId {
-        let it = &self.tasks[task];
-        let confined = match it.kind {
-            Kind::GpThread | Kind::ExpWorker => Some(target),
-            Kind::Rcuog(group) => Some(group),
-            Kind::Rcuop(whose) => Some(whose),
-            _ => None,
-        };
-        if let (Some(cpu), true) = (confined, it.places.is_empty())
-            && self.options.rcu_cpu(target) != target
-        {
-            return self.options.rcu_cpu(cpu);
-        }
-        let unbound = match it.kind {
-            Kind::GpThread | Kind::Rcuog(_) | Kind::Rcuop(_) | Kind::ExpWorker => true,
-            Kind::Kworker | Kind::SrcuWorker | Kind::Ksoftirqd | Kind::Work(_) => false,
-        };
-        match unbound && it.places.is_empty() && self.is_full(target) {
-            true => self.options.gp_cpu,
-            false => target,
+            sys.cores[cpu as usize].exp_tick = true;
+            sys.send_ipi(self, cpu, from);
         }
     }
 }

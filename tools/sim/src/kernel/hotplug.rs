@@ -21,7 +21,7 @@ use quiescent_kernel::offload::Todo;
 use crate::idling::package::Who;
 use crate::kernel::cpu::Core;
 use crate::kernel::event::Event;
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, Machine, Rcu, System};
 
 impl Machine {
     /// `cpu` goes offline at `at` nanoseconds, or as soon after it as it can; or comes back. Nothing happens
@@ -30,99 +30,51 @@ impl Machine {
     /// # Panics
     /// If there is no such CPU.
     pub fn plug(&mut self, at: u64, cpu: CpuId, online: bool) {
-        let cpus = self.options.cpus;
+        let cpus = self.sys.options.cpus;
         assert!(
             cpu < cpus,
             "CPU {cpu} of a machine of {cpus}: the last one is {}",
             cpus - 1
         );
-        let at = at.max(self.now);
-        self.queue.put(at, Event::Plug { cpu, online });
+        let at = at.max(self.sys.now);
+        self.sys.queue.put(at, Event::Plug { cpu, online });
     }
 
     /// Is it online?
     pub fn is_online(&self, cpu: CpuId) -> bool {
-        self.cores[cpu as usize].online
-    }
-
-    pub(crate) fn plugged(&mut self, cpu: CpuId, online: bool) {
-        let core = &mut self.cores[cpu as usize];
-        core.dying = !online && core.online && self.timekeeper != Some(cpu);
-        if online && !core.online {
-            self.comes(cpu);
-        }
-        if self.cores[cpu as usize].online {
-            self.blames(cpu, Who::Hotplug);
-            self.poke(cpu);
-        }
-    }
-
-    /// This CPU, or the last one before it that is online.
-    pub(crate) fn heir(&self, cpu: CpuId) -> CpuId {
-        let all = self.options.cpus;
-        let mut at = cpu;
-        while !self.cores[at as usize].online {
-            at = (at + all - 1) % all;
-        }
-        at
-    }
-
-    fn comes(&mut self, cpu: CpuId) {
-        let core = &mut self.cores[cpu as usize];
-        *core = Core {
-            work: core.work,
-            ksoftirqd: core.ksoftirqd,
-            fifo: std::mem::take(&mut core.fifo), // offloaded ones are where they were
-            ..Core::new()
-        };
-        self.rcu.arrive(cpu);
-        self.wheel.start_tick(cpu);
-        self.expect_jiffy();
+        self.sys.cores[cpu as usize].online
     }
 
     /// Takes `cpu` offline; it has no work that cannot wait.
     pub(crate) fn dies(&mut self, cpu: CpuId) -> Act {
-        let core = &mut self.cores[cpu as usize];
+        let core = &mut self.sys.cores[cpu as usize];
         core.dying = false;
         core.online = false;
-        if self.cores.iter().all(|it| !it.online) {
-            self.cores[cpu as usize].online = true; // the last one
+        if self.sys.cores.iter().all(|it| !it.online) {
+            self.sys.cores[cpu as usize].online = true; // the last one
             return Act::Again;
         }
-        self.departures += 1;
-        let heir = self.heir(cpu);
+        self.sys.tally.departures += 1;
+        let heir = self.sys.heir(cpu);
         if !self.rcu.watch[cpu as usize].is_watching() {
             self.rcu.watch[cpu as usize].idle_exit();
         }
-        self.tasks_move(cpu, heir);
-        self.deliver_wake(cpu);
+        self.rcu.tasks_move(&mut self.sys, cpu, heir);
+        self.rcu.deliver_wake(&mut self.sys, cpu);
         let (global, _, _, view) = self.rcu.parts();
         let effects = global.departed(cpu, &view);
         self.rcu.leave(cpu);
-        self.effects(cpu, &effects);
+        self.rcu.effects(&mut self.sys, cpu, &effects);
         self.callbacks_move(cpu, heir);
-        self.wheel.migrate(cpu, heir);
-        self.expect_jiffy();
-        let core = &mut self.cores[cpu as usize];
+        self.sys.wheel.migrate(cpu, heir);
+        self.sys.expect_jiffy();
+        let core = &mut self.sys.cores[cpu as usize];
         (core.idle, core.exp_asked) = (true, false);
         Act::Halt
     }
 
-    fn tasks_move(&mut self, cpu: CpuId, heir: CpuId) {
-        let core = &mut self.cores[cpu as usize];
-        let left = std::mem::take(&mut core.left);
-        if let Some(task) = self.turn_ends(cpu) {
-            self.cores[cpu as usize].ready.push_front(task);
-            self.tasks[task].left = left;
-            self.note_switch(cpu, Some(task));
-        }
-        for task in std::mem::take(&mut self.cores[cpu as usize].ready) {
-            self.make_ready(task, heir, cpu);
-        }
-    }
-
     fn callbacks_move(&mut self, cpu: CpuId, heir: CpuId) {
-        let tick = self.jiffies();
+        let tick = self.sys.jiffies();
         let barrier = &mut self.barrier.engine;
         let (global, cpus, groups, view) = self.rcu.parts();
         let [gone, it] = cpus
@@ -142,19 +94,57 @@ impl Machine {
             None => (it.adopt(gone, barrier, global, &view), Todo::default()),
         };
         if adopted.entrained {
-            self.push_barrier(cpu);
+            self.barrier.push(&mut self.sys, cpu);
         }
-        let mut done = std::mem::take(&mut self.cores[cpu as usize].fifo);
+        let mut done = std::mem::take(&mut self.sys.cores[cpu as usize].fifo);
         let pending = done.split_off(adopted.merged.done as usize);
         assert_eq!(pending.len() as u64, adopted.merged.pending, "all of them");
-        let fifo = &mut self.cores[heir as usize].fifo;
+        let fifo = &mut self.sys.cores[heir as usize].fifo;
         done.append(fifo);
         *fifo = done;
         fifo.extend(pending);
-        if adopted.wake_gp {
-            self.wake(self.gp_thread, cpu);
+        self.rcu.wake_gp(&mut self.sys, adopted.wake_gp, cpu);
+        self.rcu.carry_out(&mut self.sys, cpu, group, todo);
+        self.sys.send_ipi(&self.rcu, heir, cpu);
+    }
+}
+
+impl Rcu {
+    pub fn plugged(&mut self, sys: &mut System, cpu: CpuId, online: bool) {
+        let core = &mut sys.cores[cpu as usize];
+        core.dying = !online && core.online && sys.timekeeper != Some(cpu);
+        if online && !core.online {
+            self.comes(sys, cpu);
         }
-        self.carry_out(cpu, group, todo);
-        self.send_ipi(heir, cpu);
+        if sys.cores[cpu as usize].online {
+            sys.blames(self, cpu, Who::Hotplug);
+            sys.poke(cpu);
+        }
+    }
+
+    fn comes(&mut self, sys: &mut System, cpu: CpuId) {
+        let core = &mut sys.cores[cpu as usize];
+        *core = Core {
+            work: core.work,
+            ksoftirqd: core.ksoftirqd,
+            fifo: std::mem::take(&mut core.fifo), // offloaded ones are where they were
+            ..Core::new()
+        };
+        self.arrive(cpu);
+        sys.wheel.start_tick(cpu);
+        sys.expect_jiffy();
+    }
+
+    fn tasks_move(&mut self, sys: &mut System, cpu: CpuId, heir: CpuId) {
+        let core = &mut sys.cores[cpu as usize];
+        let left = std::mem::take(&mut core.left);
+        if let Some(task) = sys.turn_ends(cpu) {
+            sys.cores[cpu as usize].ready.push_front(task);
+            sys.tasks[task].left = left;
+            self.note_switch(sys, cpu, Some(task));
+        }
+        for task in std::mem::take(&mut sys.cores[cpu as usize].ready) {
+            sys.make_ready(self, task, heir, cpu);
+        }
     }
 }

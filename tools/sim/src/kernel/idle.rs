@@ -22,37 +22,35 @@ use quiescent_kernel::CpuId;
 use quiescent_kernel::fast_no_hz::{IdleLook, IdleNeeds};
 
 use crate::input::options::IdleLoop;
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, Rcu, System};
 
-impl Machine {
+impl Rcu {
     /// One pass of the idle loop.
-    pub(crate) fn pass_idle(&mut self, cpu: CpuId) -> Act {
-        let core = &mut self.cores[cpu as usize];
+    pub fn pass_idle(&mut self, sys: &mut System, cpu: CpuId) -> Act {
+        let core = &mut sys.cores[cpu as usize];
         if !std::mem::replace(&mut core.passing, true) {
             core.ticked_in_idle &= core.idle; // a new period begins if it comes from a task
             core.idle = true;
-            return Act::Busy(self.pass_costs(cpu));
+            return Act::Busy(self.pass_costs(sys, cpu));
         }
-        self.cores[cpu as usize].passing = false;
-        self.deliver_wake(cpu);
-        if !self.cores[cpu as usize].ready.is_empty() {
+        sys.cores[cpu as usize].passing = false;
+        self.deliver_wake(sys, cpu);
+        if !sys.cores[cpu as usize].ready.is_empty() {
             return Act::Again;
         }
-        let now = self.jiffies();
-        let (global, cpus, _, view) = self.rcu.parts();
+        let now = sys.jiffies();
+        let (global, cpus, _, view) = self.parts();
         let look = cpus[cpu as usize].idle_needs(global, now, &view);
-        let needs = self.idle_look(cpu, look);
-        if needs == IdleNeeds::Core || self.prepare_for_idle(cpu) {
+        let needs = self.idle_look(sys, cpu, look);
+        if needs == IdleNeeds::Core || self.prepare_for_idle(sys, cpu) {
             return Act::Again;
         }
-        self.look_after_tick(cpu, needs);
+        self.look_after_tick(sys, cpu, needs);
         let owes = matches!(needs, IdleNeeds::Tick | IdleNeeds::WakeIn(_));
-        self.cores[cpu as usize].looked_at = owes.then_some(now);
-        self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
-        self.rcu
-            .notes()
-            .text(|| format!("cpu_idle: state=1 cpu_id={cpu}"));
-        let watch = &mut self.rcu.watch[cpu as usize];
+        sys.cores[cpu as usize].looked_at = owes.then_some(now);
+        sys.stats.totals.idle_entries += u64::from(sys.counts());
+        self.text(|| format!("cpu_idle: state=1 cpu_id={cpu}"));
+        let watch = &mut self.watch[cpu as usize];
         if watch.is_watching() {
             watch.idle_enter();
         }
@@ -60,73 +58,70 @@ impl Machine {
     }
 
     /// What the pass costs: more where it looks whether the tick can stop.
-    fn pass_costs(&self, cpu: CpuId) -> u64 {
-        let costs = self.options.costs;
-        match self.retains(cpu) {
+    fn pass_costs(&self, sys: &System, cpu: CpuId) -> u64 {
+        let costs = sys.options.costs;
+        match self.retains(sys, cpu) {
             true => costs.idle,
             false => costs.idle + costs.tick_off,
         }
     }
 
     /// Is the tick left to itself until it has come once?
-    fn retains(&self, cpu: CpuId) -> bool {
-        let ticked = self.cores[cpu as usize].ticked_in_idle;
-        self.options.idle_loop == IdleLoop::Retain && !ticked
+    fn retains(&self, sys: &System, cpu: CpuId) -> bool {
+        let ticked = sys.cores[cpu as usize].ticked_in_idle;
+        sys.options.idle_loop == IdleLoop::Retain && !ticked
     }
 
     /// The tick stops, or runs, as the CPU needs it.
-    fn look_after_tick(&mut self, cpu: CpuId, needs: IdleNeeds) {
-        let now = self.jiffies();
+    fn look_after_tick(&mut self, sys: &mut System, cpu: CpuId, needs: IdleNeeds) {
+        let now = sys.jiffies();
         let clock = match needs {
             IdleNeeds::WakeIn(ticks) => Some(now + ticks),
             _ => None,
         };
-        let own = self.wheel.next_own(cpu);
+        let own = sys.wheel.next_own(cpu);
         let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
-        let keeps = self.asks_governor(cpu, needs, soon, clock);
-        let retains = self.retains(cpu);
-        let rung = std::mem::take(&mut self.cores[cpu as usize].rung);
-        if needs == IdleNeeds::Tick || self.keeps_time(cpu) || !self.options.nohz {
-            self.wheel.start_tick(cpu);
-        } else if !(self.wheel.ticks(cpu) && (retains || soon || keeps)) {
-            self.wheel.stop_tick(cpu);
-            self.wheel.look_after_itself(cpu, clock);
+        let keeps = sys.asks_governor(cpu, needs, soon, clock);
+        let retains = self.retains(sys, cpu);
+        let rung = std::mem::take(&mut sys.cores[cpu as usize].rung);
+        if needs == IdleNeeds::Tick || sys.keeps_time(cpu) || !sys.options.nohz {
+            sys.wheel.start_tick(cpu);
+        } else if !(sys.wheel.ticks(cpu) && (retains || soon || keeps)) {
+            sys.wheel.stop_tick(cpu);
+            sys.wheel.look_after_itself(cpu, clock);
             if rung {
-                self.wheel.look_after_all(cpu);
+                sys.wheel.look_after_all(cpu);
             }
         }
-        self.expect_jiffy();
+        sys.expect_jiffy();
     }
 
     /// The result of the CPU's check of its callbacks.
-    fn idle_look(&mut self, cpu: CpuId, look: IdleLook) -> IdleNeeds {
-        if look.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        self.cores[cpu as usize].soft_rcu |= look.needs == IdleNeeds::Core;
+    fn idle_look(&mut self, sys: &mut System, cpu: CpuId, look: IdleLook) -> IdleNeeds {
+        self.wake_gp(sys, look.wake_gp, cpu);
+        sys.cores[cpu as usize].soft_rcu |= look.needs == IdleNeeds::Core;
         look.needs
     }
 
     /// Has everything stamped. Is a callback ready now?
-    fn prepare_for_idle(&mut self, cpu: CpuId) -> bool {
-        let now = self.jiffies();
-        let (global, cpus, _, view) = self.rcu.parts();
-        if cpus[cpu as usize].prepare_for_idle(global, now, &view) {
-            self.wake(self.gp_thread, cpu);
-        }
-        !self.cores[cpu as usize].ready.is_empty()
+    fn prepare_for_idle(&mut self, sys: &mut System, cpu: CpuId) -> bool {
+        let now = sys.jiffies();
+        let (global, cpus, _, view) = self.parts();
+        let ready = cpus[cpu as usize].prepare_for_idle(global, now, &view);
+        self.wake_gp(sys, ready, cpu);
+        !sys.cores[cpu as usize].ready.is_empty()
     }
 
     /// An interrupt has ended a halt.
-    pub(crate) fn cleanup_after_idle(&mut self, cpu: CpuId) {
-        let now = self.jiffies();
-        if let Some(last) = self.cores[cpu as usize].looked_at.take()
-            && self.stats.counts(self.now)
+    pub fn cleanup_after_idle(&mut self, sys: &mut System, cpu: CpuId) {
+        let now = sys.jiffies();
+        if let Some(last) = sys.cores[cpu as usize].looked_at.take()
+            && sys.counts()
         {
-            *self.stats.looks.entry(now - last).or_default() += 1;
+            *sys.stats.looks.entry(now - last).or_default() += 1;
         }
-        let (global, cpus, _, view) = self.rcu.parts();
+        let (global, cpus, _, view) = self.parts();
         let look = cpus[cpu as usize].cleanup_after_idle(global, now, &view);
-        self.idle_look(cpu, look);
+        self.idle_look(sys, cpu, look);
     }
 }

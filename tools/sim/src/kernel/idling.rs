@@ -20,7 +20,7 @@ use quiescent_kernel::CpuId;
 use quiescent_kernel::fast_no_hz::IdleNeeds;
 
 use crate::input::options::Options;
-use crate::kernel::state::Machine;
+use crate::kernel::state::System;
 use crate::kernel::state::idling::{Book, IdleCore, IdleCpu, Idling, Ticks};
 
 mod blame;
@@ -137,13 +137,13 @@ impl Idling {
     }
 }
 
-impl Machine {
+impl System {
     fn window_of(&self) -> Window {
         (self.stats.from, self.stats.until)
     }
 
     /// `cpu` goes idle, and knows so much about its tick: the governor chooses. Does it keep the tick?
-    pub(crate) fn asks_governor(
+    pub fn asks_governor(
         &mut self,
         cpu: CpuId,
         needs: IdleNeeds,
@@ -157,11 +157,9 @@ impl Machine {
         let period = self.options.jiffy_ns();
         let away = |at: u64| at.saturating_sub(self.now);
         let rung = self.cores[cpu as usize].rung;
-        let clock = self
-            .wheel
-            .next_without_tick(cpu, rung)
+        let clock = clock
             .into_iter()
-            .chain(clock);
+            .chain(self.wheel.next_without_tick(cpu, rung));
         let clock = clock.map(|at| away(self.begins(at.max(jiffy + 1))));
         let timer = self.next_alarm(|it| it == cpu).map(away);
         let running = self.wheel.ticks(cpu);
@@ -187,7 +185,7 @@ impl Machine {
     }
 
     /// `cpu` has halted.
-    pub(crate) fn halts(&mut self, cpu: CpuId) {
+    pub fn halts(&mut self, cpu: CpuId) {
         if self.idling.is_none() {
             return;
         }
@@ -208,7 +206,7 @@ impl Machine {
     }
 
     /// Wakes `cpu`, which is halted.
-    pub(crate) fn leaves_halt(&mut self, cpu: CpuId) {
+    pub fn leaves_halt(&mut self, cpu: CpuId) {
         let (now, window) = (self.now, self.window_of());
         let period = self.options.jiffy_ns();
         if let Some(idling) = &mut self.idling {

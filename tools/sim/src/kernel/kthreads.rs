@@ -4,12 +4,11 @@ use quiescent_kernel::event::{Event, ExpEvent};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{GroupId, Rest};
 use quiescent_kernel::polled::GpKind;
-use quiescent_kernel::{CpuId, Next, Phase, Pos};
+use quiescent_kernel::{CpuId, Next, Phase};
 
 use crate::input::op::Op;
-use crate::input::options::Smp;
 use crate::kernel::cpu::Then;
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, LockTable, Machine, Rcu, System};
 use crate::kernel::task::{Kind, State, Waits};
 use crate::kernel::wheel::{Timer, expiry};
 use crate::record::notes::What;
@@ -18,220 +17,24 @@ use crate::record::stats::{GracePeriod, Synchronized};
 impl Machine {
     /// Continues the task that runs on `cpu`.
     pub(crate) fn run_task(&mut self, cpu: CpuId, task: usize) -> Act {
-        match self.tasks[task].kind {
-            Kind::GpThread => self.gp_thread(cpu),
-            Kind::Rcuog(group) => self.rcuog(cpu, task, group),
+        match self.sys.tasks[task].kind {
+            Kind::GpThread => self.rcu.gp_thread(&mut self.sys, cpu),
+            Kind::Rcuog(group) => {
+                let locks = &mut self.locks;
+                self.rcu.rcuog(&mut self.sys, locks, cpu, task, group)
+            }
             Kind::Rcuop(whose) => self.rcuop(cpu, whose),
             Kind::Ksoftirqd => self.ksoftirqd(cpu),
-            Kind::Kworker => self.kworker(cpu),
-            Kind::ExpWorker => self.exp_worker(cpu),
-            Kind::SrcuWorker => self.srcu_worker(cpu),
+            Kind::Kworker => self.rcu.kworker(&mut self.sys, cpu),
+            Kind::ExpWorker => self.exp.works(&mut self.sys, &mut self.rcu, cpu),
+            Kind::SrcuWorker => self.srcu.works(&mut self.sys, &self.rcu, cpu),
             Kind::Work(_) => self.work(cpu, task),
         }
     }
 
-    /// The scheduler moves one of RCU's threads now and then, if the options say so: it runs anywhere from
-    /// this wake-up on.
-    pub(crate) fn balance(&mut self, task: usize) {
-        let Some(mean) = self.options.moves else {
-            return;
-        };
-        let it = &mut self.tasks[task];
-        let moves = matches!(it.kind, Kind::GpThread | Kind::Rcuog(_) | Kind::Rcuop(_));
-        if !moves || !it.places.is_empty() || self.now < it.moves_at {
-            return;
-        }
-        let any = self.chance.below(self.options.cpus.into()) as CpuId;
-        it.cpu = Some(self.options.rcu_cpu(any));
-        it.moves_at = self.now + self.chance.poisson(mean);
-    }
-
-    /// What it did takes so long; then it sleeps.
-    pub(crate) fn then_sleeps(&mut self, cpu: CpuId, cost: u64) -> Act {
-        self.cores[cpu as usize].sleeps = true;
-        Act::Busy(cost)
-    }
-
-    /// rcu_preempt: from one sleep to the next.
-    fn gp_thread(&mut self, cpu: CpuId) -> Act {
-        self.rcu.drive_on(cpu);
-        self.rcu.notes().gp_thread();
-        let mut cost = self.options.costs.gp_thread;
-        loop {
-            let now = self.engine_now(cpu);
-            let scanning = matches!(self.rcu.global.phase(), Phase::Scan(_));
-            let owed = if scanning {
-                self.rcu.global.holdouts().count() as u64
-            } else {
-                0
-            };
-            let scans_before = self.rcu.observed.scans.get();
-            let before = self.rcu.global.phase();
-            let (global, cpus, _, view) = self.rcu.parts();
-            let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
-            let waits = matches!(self.rcu.global.phase(), Phase::Wait);
-            if scanning {
-                cost += if waits {
-                    owed * self.options.costs.scan
-                } else {
-                    0
-                };
-                if scans_before == 1 && waits {
-                    self.in_flight.holdouts = self.rcu.global.holdouts().collect();
-                }
-            }
-            self.note_edges();
-            self.effects(cpu, &effects);
-            if self.rcu.global.pokes_all(before) {
-                self.poke_all(cpu);
-            }
-            let ticks = match effects.next {
-                Next::Again if self.takes_steps() => return Act::Busy(self.step_cost()),
-                Next::Again => continue,
-                Next::Fence => {
-                    let Next::Again = self.rcu.global.fenced() else {
-                        unreachable!("a kernel's fence is its lock");
-                    };
-                    continue;
-                }
-                Next::Sleep(ticks) => Some(ticks),
-                Next::Done => None,
-                other => unreachable!("a grace-period thread cannot do {other:?}"),
-            };
-            if let Some(ticks) = ticks {
-                let at = expiry(self.jiffies(), ticks);
-                self.set_timer(Timer::Wake(self.gp_thread), cpu, at);
-            }
-            self.took(cost);
-            return self.then_sleeps(cpu, cost);
-        }
-    }
-
-    /// Every CPU runs RCU's soft interrupt, those that sleep too.
-    fn poke_all(&mut self, from: CpuId) {
-        for cpu in 0..self.options.cpus {
-            if self.cores[cpu as usize].online {
-                self.cores[cpu as usize].soft_rcu = true;
-                self.send_ipi(cpu, from);
-            }
-        }
-    }
-
-    /// Are steps taken one by one? Where one CPU executes at a time no other work could come in between.
-    pub(crate) fn takes_steps(&self) -> bool {
-        self.options.stepwise && self.options.smp == Smp::Parallel
-    }
-
-    /// The time of one step of many, where steps are taken one by one: mostly microseconds, and now and then
-    /// as long as if another task had taken the CPU.
-    pub(crate) fn step_cost(&mut self) -> u64 {
-        let most = if self.chance.permille(100) {
-            3 * self.options.jiffy_ns()
-        } else {
-            10_000
-        };
-        self.chance.below(most)
-    }
-
-    /// Grace periods that have begun, or ended.
-    fn note_edges(&mut self) {
-        self.tally.step(&self.rcu, &self.oracle);
-        if self.rcu.observed.ended.take() {
-            self.tally.ends(false, &mut self.oracle);
-            let ended = GracePeriod {
-                end: self.now,
-                scans: self.rcu.observed.scans.get(),
-                ..self.in_flight.clone()
-            };
-            if self.stats.counts(self.now) {
-                self.stats.grace_periods.push(ended);
-            }
-        }
-        if self.rcu.observed.started.take() {
-            self.tally.starts(false, &self.oracle);
-            self.in_flight.start = self.now;
-            self.in_flight.holdouts.clear();
-        }
-    }
-
-    /// Offload groups' threads that poll begin on this CPU: nothing wakes them later.
-    pub(crate) fn begin_polling(&mut self, cpu: CpuId) {
-        if self.options.nocb_poll {
-            let those: Vec<usize> = self.rcuogs.iter().copied().flatten().collect();
-            those.into_iter().for_each(|task| self.wake(task, cpu));
-            self.poke(cpu);
-        }
-    }
-
-    /// One look of an offload group's thread.
-    fn rcuog(&mut self, cpu: CpuId, task: usize, group: GroupId) -> Act {
-        let tick = self.jiffies();
-        let (global, _, groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        if !it.in_pass() {
-            if !it.goes_on(global) && !self.options.nocb_poll {
-                return self.then_sleeps(cpu, 0);
-            }
-            let timer = it.begin_pass(tick, global, &view);
-            self.set_group_timer(cpu, group, timer);
-        }
-        let mut cost = self.options.costs.rcuog;
-        loop {
-            let (global, cpus, groups, view) = self.rcu.parts();
-            let it = groups[group as usize].as_mut().expect("it has a thread");
-            let Some(member) = it.next_member() else {
-                break;
-            };
-            let visited = cpus[member as usize].visit(tick, it, global, &view);
-            cost += self.looks_under_lock(cpu, member, cost, visited.flushed > 0);
-            cost += self.options.costs.scan;
-            self.carry_out(cpu, Some(group), visited.todo);
-            if self.takes_steps() {
-                return Act::Busy(self.step_cost());
-            }
-        }
-        let (global, _, groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        let rested = it.end_pass(tick, global, &view);
-        let again = it.goes_on(global);
-        self.set_group_timer(cpu, group, rested.timer);
-        self.took(cost);
-        if let Rest::Poll { ticks } = rested.rest {
-            self.set_timer(Timer::Wake(task), cpu, expiry(tick, ticks));
-        } else if again {
-            return Act::Busy(cost);
-        }
-        self.then_sleeps(cpu, cost)
-    }
-
-    /// The work item that wakes the waiters left to it by the grace-period thread.
-    fn kworker(&mut self, cpu: CpuId) -> Act {
-        let Some(until) = self.deferred.take() else {
-            return self.then_sleeps(cpu, 0);
-        };
-        let woken = self.wake_waiters(until, cpu);
-        self.rcu.global.waiters_woken(until);
-        let cost = woken * self.options.costs.callback;
-        self.took(cost);
-        Act::Busy(cost)
-    }
-
-    /// Wakes all waiters below. How many those were.
-    pub(crate) fn wake_waiters(&mut self, until: Pos, cpu: CpuId) -> u64 {
-        let mut woken = 0;
-        while let Some(&(ticket, task)) = self.waiters.front()
-            && ticket < until
-        {
-            self.waiters.pop_front();
-            self.wake(task, cpu);
-            woken += 1;
-        }
-        woken
-    }
-
     /// Invokes callbacks of the CPU `whose`.
     fn rcuop(&mut self, cpu: CpuId, whose: CpuId) -> Act {
-        let mut cost = self.options.costs.rcuop;
+        let mut cost = self.sys.options.costs.rcuop;
         loop {
             let (global, cpus, _, view) = self.rcu.parts();
             let it = &mut cpus[whose as usize];
@@ -243,38 +46,38 @@ impl Machine {
                 // know.
                 let group = it.member().group();
                 let after = it.batch_over(Context::Rcuop, global, &view);
-                self.carry_out(cpu, group, after.todo);
+                self.rcu.carry_out(&mut self.sys, cpu, group, after.todo);
             }
             if self.rcu.cpus[whose as usize].member().rcuop_sleeps() {
                 break;
             }
         }
-        self.took(cost);
-        self.then_sleeps(cpu, cost)
+        self.sys.took(cost);
+        self.sys.then_sleeps(cpu, cost)
     }
 
     /// A workload's task.
     fn work(&mut self, cpu: CpuId, task: usize) -> Act {
-        let core = &mut self.cores[cpu as usize];
-        let left = std::mem::take(&mut self.tasks[task].left).max(core.left);
+        let core = &mut self.sys.cores[cpu as usize];
+        let left = std::mem::take(&mut self.sys.tasks[task].left).max(core.left);
         core.left = left;
         if left > 0 {
             return Act::Compute(left);
         }
-        if self.has_turn(task) {
-            return self.barrier_goes_on(cpu);
+        if self.barrier.has_turn(task) {
+            return self.barrier.goes_on(&mut self.sys, &mut self.rcu, cpu);
         }
         self.returns(task);
-        if let Some(act) = self.srcu_joins(cpu, task) {
+        if let Some(act) = self.srcu.joins(&mut self.sys, cpu, task) {
             return act;
         }
-        let now = self.now;
-        let Kind::Work(work) = &mut self.tasks[task].kind else {
+        let now = self.sys.now;
+        let Kind::Work(work) = &mut self.sys.tasks[task].kind else {
             unreachable!("the kernel's threads have their own work");
         };
         match work.next(now) {
             Op::Compute(ns) => {
-                self.cores[cpu as usize].left = ns;
+                self.sys.cores[cpu as usize].left = ns;
                 Act::Compute(ns)
             }
             Op::Kernel(ns) => Act::Busy(ns),
@@ -284,73 +87,67 @@ impl Machine {
                 can_wake,
             } => {
                 let locks = self.call(cpu, (func, Then::Nothing), lazy, can_wake);
-                Act::Busy(self.options.costs.callback + locks)
+                Act::Busy(self.sys.options.costs.callback + locks)
             }
-            Op::Enter { name, argument } => self.enter_call(cpu, task, name, argument),
-            Op::Leave => self.leave_call(task),
-            Op::Lock => self.lock(task),
-            Op::Unlock => self.unlock(cpu, task),
-            Op::Srcu(op) => self.srcu_op(cpu, task, op),
+            Op::Enter { name, argument } => {
+                let call = (name, argument);
+                self.syscalls.enter(&self.sys, &self.rcu, cpu, task, call)
+            }
+            Op::Leave => self.syscalls.leave(&self.sys, &self.rcu, task),
+            Op::Lock => self.sys.lock(task),
+            Op::Unlock => self.rcu.unlock(&mut self.sys, cpu, task),
+            Op::Srcu(op) => self.srcu.op(&mut self.sys, &self.rcu, cpu, task, op),
             Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),
             Op::SynchronizeExpedited => self.synchronize(cpu, task, GpKind::Expedited),
-            Op::Barrier => self.barrier(cpu, task),
+            Op::Barrier => self.barrier.begins(&mut self.sys, &mut self.rcu, cpu, task),
             Op::Offline(which) => self.plug_by_task(which, false),
             Op::Online(which) => self.plug_by_task(which, true),
-            Op::Offload(which) => self.toggle(cpu, which, true),
-            Op::Deoffload(which) => self.toggle(cpu, which, false),
-            Op::Shrink(lazy) => self.shrink(cpu, lazy),
-            Op::Reclaim { above, lazy } => self.reclaim(cpu, above, lazy),
+            Op::Offload(which) => self.rcu.toggle(&mut self.sys, cpu, which, true),
+            Op::Deoffload(which) => self.rcu.toggle(&mut self.sys, cpu, which, false),
+            Op::Shrink(lazy) => self.rcu.shrink(&mut self.sys, cpu, lazy),
+            Op::Reclaim { above, lazy } => self.rcu.reclaim(&mut self.sys, cpu, above, lazy),
             Op::AwaitCallback { func, lazy } => {
-                self.waits_for_gp(task, false);
+                self.sys.waits_for_gp(task, false);
                 let locks = self.call(cpu, (func, Then::Wakes(task)), lazy, true);
-                self.then_sleeps(cpu, self.options.costs.callback + locks)
+                let cost = self.sys.options.costs.callback + locks;
+                self.sys.then_sleeps(cpu, cost)
             }
             Op::SleepUntil(at) => {
-                self.tasks[task].deferred = false;
-                self.set_alarm(cpu, task, at.max(now + 1));
-                self.then_sleeps(cpu, 0)
+                self.sys.tasks[task].deferred = false;
+                self.sys.set_alarm(cpu, task, at.max(now + 1));
+                self.sys.then_sleeps(cpu, 0)
             }
             Op::SleepOn {
                 until,
                 cpu: there,
                 deferred,
             } => {
-                self.tasks[task].deferred = deferred;
-                self.set_alarm(there, task, until.max(now + 1));
-                self.tasks[task].cpu = Some(there);
-                self.then_sleeps(cpu, 0)
+                self.sys.tasks[task].deferred = deferred;
+                self.sys.set_alarm(there, task, until.max(now + 1));
+                self.sys.tasks[task].cpu = Some(there);
+                self.sys.then_sleeps(cpu, 0)
             }
             Op::Exit => {
-                self.unlock_all(cpu, task);
-                self.srcu_ends_all(cpu, task);
-                self.tasks[task].state = State::Over;
+                self.rcu.unlock_all(&mut self.sys, cpu, task);
+                self.srcu.ends_all(&mut self.sys, &self.rcu, cpu, task);
+                self.sys.tasks[task].state = State::Over;
                 self.live_tasks -= 1;
-                self.then_sleeps(cpu, 0)
+                self.sys.then_sleeps(cpu, 0)
             }
         }
     }
 
-    /// From now on the task waits for a grace period.
-    pub(crate) fn waits_for_gp(&mut self, task: usize, expedited: bool) {
-        self.tasks[task].waits = Some(Waits::ForGp {
-            start: self.now,
-            since: self.oracle.since(),
-            expedited,
-            cookie: None,
-        });
-    }
-
     /// What the task waited for, if anything, is over.
     fn returns(&mut self, task: usize) {
-        let (end, counts) = (self.now, self.stats.counts(self.now));
-        match self.tasks[task].waits.take() {
+        let (end, counts) = (self.sys.now, self.sys.counts());
+        match self.sys.tasks[task].waits.take() {
             Some(Waits::ForGp {
                 start,
                 since,
                 expedited,
                 cookie,
             }) => {
-                self.oracle.waited(since);
+                self.sys.oracle.waited(since);
                 if let Some(gp_seq) = cookie {
                     // A kernel's caller looks once more when it wakes up.
                     let event = ExpEvent::Done;
@@ -358,20 +155,22 @@ impl Machine {
                     self.rcu.notes().say(What::Rcu(done));
                 }
                 if counts {
-                    self.stats.calls.push(Synchronized {
+                    self.sys.stats.calls.push(Synchronized {
                         start,
                         end,
                         expedited,
                     });
                 }
             }
-            Some(Waits::Srcu { start, since }) => self.srcu_returns(start, since),
+            Some(Waits::Srcu { start, since }) => {
+                self.srcu.returns(&mut self.sys, start, since);
+            }
             Some(Waits::ForCallbacks { start, made }) => {
                 if let Some(seq) = made {
-                    self.barrier_says("Inc2", None, seq);
+                    self.barrier.says(&self.rcu, "Inc2", None, seq);
                 }
                 if counts {
-                    self.stats.barriers.push((start, end));
+                    self.sys.stats.barriers.push((start, end));
                 }
             }
             None => {}
@@ -379,24 +178,192 @@ impl Machine {
     }
 
     fn plug_by_task(&mut self, cpu: CpuId, online: bool) -> Act {
-        self.plug(self.now, cpu, online);
-        Act::Busy(self.options.costs.work)
+        self.plug(self.sys.now, cpu, online);
+        Act::Busy(self.sys.options.costs.work)
+    }
+
+    /// A task waits for a grace period of this kind, or of the one that the options prescribe.
+    pub(crate) fn synchronize(&mut self, cpu: CpuId, task: usize, asked: GpKind) -> Act {
+        self.sys.waits_for_gp(task, asked == GpKind::Expedited);
+        match self.rcu.global.choose(asked) {
+            GpKind::Expedited => self.exp.joins(&mut self.sys, &mut self.rcu, cpu, task),
+            GpKind::Normal => self.synchronize_normal(cpu, task),
+        }
     }
 
     pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
-        let mut cost = self.options.costs.callback;
+        let mut cost = self.sys.options.costs.callback;
         let takes = self.rcu.global.takes_waiters();
-        self.latched += u64::from(self.options.wake_from_gp && !takes);
-        if self.options.wake_from_gp && takes {
+        self.sys.tally.latched += u64::from(self.sys.options.wake_from_gp && !takes);
+        if self.sys.options.wake_from_gp && takes {
             let leaf = self.rcu.leaf_of(cpu);
             let (global, _, _, view) = self.rcu.parts();
             let (ticket, effects) = global.wait_for_gp(leaf, &view);
-            self.waiters.push_back((ticket, task));
-            self.effects(cpu, &effects);
+            self.rcu.waiters.push_back((ticket, task));
+            self.rcu.effects(&mut self.sys, cpu, &effects);
         } else {
-            let func = self.func("wakeme_after_rcu");
+            let func = self.sys.func("wakeme_after_rcu");
             cost += self.call(cpu, (func, Then::Wakes(task)), false, true);
         }
-        self.then_sleeps(cpu, cost)
+        self.sys.then_sleeps(cpu, cost)
+    }
+}
+
+impl Rcu {
+    /// rcu_preempt: from one sleep to the next.
+    fn gp_thread(&mut self, sys: &mut System, cpu: CpuId) -> Act {
+        self.drive_on(cpu);
+        self.notes().gp_thread();
+        let mut cost = sys.options.costs.gp_thread;
+        loop {
+            let now = sys.engine_now(cpu);
+            let scanning = matches!(self.global.phase(), Phase::Scan(_));
+            let owed = if scanning {
+                self.global.holdouts().count() as u64
+            } else {
+                0
+            };
+            let scans_before = self.observed.scans.get();
+            let before = self.global.phase();
+            let (global, cpus, _, view) = self.parts();
+            let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
+            let waits = matches!(self.global.phase(), Phase::Wait);
+            if scanning {
+                cost += if waits {
+                    owed * sys.options.costs.scan
+                } else {
+                    0
+                };
+                if scans_before == 1 && waits {
+                    self.in_flight.holdouts = self.global.holdouts().collect();
+                }
+            }
+            self.note_edges(sys);
+            self.effects(sys, cpu, &effects);
+            if self.global.pokes_all(before) {
+                self.poke_all(sys, cpu);
+            }
+            let ticks = match effects.next {
+                Next::Again if sys.options.takes_steps() => {
+                    return Act::Busy(sys.step_cost());
+                }
+                Next::Again => continue,
+                Next::Fence => {
+                    let Next::Again = self.global.fenced() else {
+                        unreachable!("a kernel's fence is its lock");
+                    };
+                    continue;
+                }
+                Next::Sleep(ticks) => Some(ticks),
+                Next::Done => None,
+                other => unreachable!("a grace-period thread cannot do {other:?}"),
+            };
+            if let Some(ticks) = ticks {
+                let at = expiry(sys.jiffies(), ticks);
+                sys.set_timer(Timer::Wake(self.gp_thread), cpu, at);
+            }
+            sys.took(cost);
+            return sys.then_sleeps(cpu, cost);
+        }
+    }
+
+    /// Every CPU runs RCU's soft interrupt, those that sleep too.
+    fn poke_all(&mut self, sys: &mut System, from: CpuId) {
+        for cpu in 0..sys.options.cpus {
+            if sys.cores[cpu as usize].online {
+                sys.cores[cpu as usize].soft_rcu = true;
+                sys.send_ipi(self, cpu, from);
+            }
+        }
+    }
+
+    /// Grace periods that have begun, or ended.
+    fn note_edges(&mut self, sys: &mut System) {
+        sys.tally.step(self, &sys.oracle);
+        if self.observed.ended.take() {
+            sys.tally.ends(false, &mut sys.oracle);
+            let ended = GracePeriod {
+                end: sys.now,
+                scans: self.observed.scans.get(),
+                ..self.in_flight.clone()
+            };
+            if sys.counts() {
+                sys.stats.grace_periods.push(ended);
+            }
+        }
+        if self.observed.started.take() {
+            sys.tally.starts(false, &sys.oracle);
+            self.in_flight.start = sys.now;
+            self.in_flight.holdouts.clear();
+        }
+    }
+
+    /// Offload groups' threads that poll begin on this CPU: nothing wakes them later.
+    pub fn begin_polling(&mut self, sys: &mut System, cpu: CpuId) {
+        if sys.options.nocb_poll {
+            let those: Vec<usize> = self.rcuogs.iter().copied().flatten().collect();
+            those.into_iter().for_each(|task| sys.wake(self, task, cpu));
+            sys.poke(cpu);
+        }
+    }
+
+    /// One look of an offload group's thread.
+    fn rcuog(
+        &mut self,
+        sys: &mut System,
+        locks: &mut LockTable,
+        cpu: CpuId,
+        task: usize,
+        group: GroupId,
+    ) -> Act {
+        let tick = sys.jiffies();
+        let (global, _, groups, view) = self.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        if !it.in_pass() {
+            if !it.goes_on(global) && !sys.options.nocb_poll {
+                return sys.then_sleeps(cpu, 0);
+            }
+            let timer = it.begin_pass(tick, global, &view);
+            self.set_group_timer(sys, cpu, group, timer);
+        }
+        let mut cost = sys.options.costs.rcuog;
+        loop {
+            let (global, cpus, groups, view) = self.parts();
+            let it = groups[group as usize].as_mut().expect("it has a thread");
+            let Some(member) = it.next_member() else {
+                break;
+            };
+            let visited = cpus[member as usize].visit(tick, it, global, &view);
+            cost += locks.looks(sys, (cpu, member), cost, visited.flushed > 0);
+            cost += sys.options.costs.scan;
+            self.carry_out(sys, cpu, Some(group), visited.todo);
+            if sys.options.takes_steps() {
+                return Act::Busy(sys.step_cost());
+            }
+        }
+        let (global, _, groups, view) = self.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        let rested = it.end_pass(tick, global, &view);
+        let again = it.goes_on(global);
+        self.set_group_timer(sys, cpu, group, rested.timer);
+        sys.took(cost);
+        if let Rest::Poll { ticks } = rested.rest {
+            sys.set_timer(Timer::Wake(task), cpu, expiry(tick, ticks));
+        } else if again {
+            return Act::Busy(cost);
+        }
+        sys.then_sleeps(cpu, cost)
+    }
+
+    /// The work item that wakes the waiters left to it by the grace-period thread.
+    fn kworker(&mut self, sys: &mut System, cpu: CpuId) -> Act {
+        let Some(until) = self.deferred.take() else {
+            return sys.then_sleeps(cpu, 0);
+        };
+        let woken = self.wake_waiters(sys, until, cpu);
+        self.global.waiters_woken(until);
+        let cost = woken * sys.options.costs.callback;
+        sys.took(cost);
+        Act::Busy(cost)
     }
 }

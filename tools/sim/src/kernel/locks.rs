@@ -19,7 +19,7 @@
 use quiescent_kernel::CpuId;
 
 use crate::input::options::Smp;
-use crate::kernel::state::{Lock, Machine};
+use crate::kernel::state::{Lock, LockTable, Locks, System};
 
 /// Which lock of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,94 +64,79 @@ impl Lock {
     }
 }
 
-impl Machine {
-    /// Do locks and lines cost anything?
-    fn has_locks(&self) -> bool {
-        let costs = self.options.costs;
-        self.options.smp == Smp::Parallel && costs.lock + costs.line > 0
-    }
-
-    /// `cpu` takes a lock of the CPU `whose`, `after` nanoseconds from now, and holds it for `inside` more
-    /// than a lock takes. What that costs beside `inside`.
-    fn takes(
-        &mut self,
-        (whose, which): (CpuId, Which),
-        cpu: CpuId,
-        after: u64,
-        inside: u64,
-    ) -> u64 {
-        let costs = self.options.costs;
-        let locks = self.locks.entry(whose).or_default();
+impl Locks {
+    /// `cpu` takes one of them, `after` nanoseconds from now, and holds it for `inside` more than a lock
+    /// takes. What that costs beside `inside`.
+    fn take(&mut self, sys: &mut System, which: Which, cpu: CpuId, after: u64, inside: u64) -> u64 {
+        let costs = sys.options.costs;
         let lock = match which {
-            Which::List => &mut locks.list,
-            Which::Bypass => &mut locks.bypass,
+            Which::List => &mut self.list,
+            Which::Bypass => &mut self.bypass,
         };
-        let taking = lock.take(cpu, self.now + after, costs.lock + inside, costs.line);
-        if self.stats.counts(self.now) {
-            self.stats.totals.lock_waits += u64::from(taking.spins > 0);
-            self.stats.totals.lock_wait_ns += taking.spins;
+        let taking = lock.take(cpu, sys.now + after, costs.lock + inside, costs.line);
+        if sys.counts() {
+            sys.stats.totals.lock_waits += u64::from(taking.spins > 0);
+            sys.stats.totals.lock_wait_ns += taking.spins;
         }
         costs.lock + taking.spins + if taking.moves { costs.line } else { 0 }
+    }
+}
+
+impl LockTable {
+    /// The locks of a CPU, if locks and lines cost anything.
+    fn of(&mut self, sys: &System, whose: CpuId) -> Option<&mut Locks> {
+        let costs = sys.options.costs;
+        let cost = sys.options.smp == Smp::Parallel && costs.lock + costs.line > 0;
+        cost.then(|| self.0.entry(whose).or_default())
     }
 
     /// The locks for a callback that an offloaded CPU queues: into its bypass, or into its list with the
     /// bypass in front of it.
-    pub(crate) fn queues_under_lock(&mut self, cpu: CpuId, into_bypass: bool) -> u64 {
-        if !self.has_locks() {
+    pub fn queues(&mut self, sys: &mut System, cpu: CpuId, into_bypass: bool) -> u64 {
+        let Some(it) = self.of(sys, cpu) else {
             return 0;
-        }
-        let hidden = self.locks.entry(cpu).or_default().hidden;
+        };
+        let hidden = std::mem::replace(&mut it.hidden, into_bypass);
         let mut cost = 0;
         if into_bypass || hidden {
-            cost += self.takes((cpu, Which::Bypass), cpu, 0, 0);
+            cost += it.take(sys, Which::Bypass, cpu, 0, 0);
         }
         if !(into_bypass && hidden) {
-            cost += self.takes((cpu, Which::List), cpu, cost, 0);
+            cost += it.take(sys, Which::List, cpu, cost, 0);
         }
-        self.locks.entry(cpu).or_default().hidden = into_bypass;
-        self.took(cost);
+        sys.took(cost);
         cost
     }
 
-    /// The locks for rcuog's look at a member; `flushes` if it moves the bypass to the list.
-    pub(crate) fn looks_under_lock(
+    /// The locks for the look of rcuog, on `cpu`, at a member; `flushes` if it moves the bypass to the list.
+    pub fn looks(
         &mut self,
-        cpu: CpuId,
-        member: CpuId,
+        sys: &mut System,
+        (cpu, member): (CpuId, CpuId),
         after: u64,
         flushes: bool,
     ) -> u64 {
-        if !self.has_locks() {
+        let Some(it) = self.of(sys, member) else {
             return 0;
-        }
-        let mut cost = self.takes((member, Which::List), cpu, after, self.options.costs.scan);
+        };
+        let mut cost = it.take(sys, Which::List, cpu, after, sys.options.costs.scan);
         if flushes {
-            cost += self.takes((member, Which::Bypass), cpu, after + cost, 0);
-            self.locks.entry(member).or_default().hidden = false;
+            cost += it.take(sys, Which::Bypass, cpu, after + cost, 0);
+            it.hidden = false;
         }
         cost
     }
 
     /// The locks around a batch of so many callbacks, and the lines that move if `cpu` has not queued them.
-    pub(crate) fn invokes_under_lock(
-        &mut self,
-        whose: CpuId,
-        cpu: CpuId,
-        after: u64,
-        n: u64,
-    ) -> u64 {
-        if !self.has_locks() {
+    pub fn invokes(&mut self, sys: &mut System, whose: CpuId, cpu: CpuId, n: u64) -> u64 {
+        let Some(it) = self.of(sys, whose) else {
             return 0;
-        }
-        let first = self.takes((whose, Which::List), cpu, after, 0);
-        let lines = if cpu == whose {
-            0
-        } else {
-            n * self.options.costs.line
         };
-        let work = n * self.options.costs.callback;
-        let last = self.takes((whose, Which::List), cpu, after + first + lines + work, 0);
-        first + lines + last
+        let costs = sys.options.costs;
+        let first = it.take(sys, Which::List, cpu, 0, 0);
+        let lines = if cpu == whose { 0 } else { n * costs.line };
+        let over = first + lines + n * costs.callback;
+        first + lines + it.take(sys, Which::List, cpu, over, 0)
     }
 }
 

@@ -20,9 +20,9 @@ impl Machine {
     /// # Ok::<(), quiescent_sim::Error>(())
     /// ```
     pub fn look(&mut self) -> Look {
-        self.stats.calls.clear();
-        let periods = std::mem::take(&mut self.stats.grace_periods);
-        let tasks = self.tasks.iter().enumerate();
+        self.sys.stats.calls.clear();
+        let periods = std::mem::take(&mut self.sys.stats.grace_periods);
+        let tasks = self.sys.tasks.iter().enumerate();
         let tasks = tasks.map(|(number, it)| TaskLook {
             number,
             name: it.name.clone(),
@@ -30,26 +30,26 @@ impl Machine {
             ran_ns: it.ran_ns,
         });
         let mut tasks: Vec<TaskLook> = tasks.collect();
-        for core in &self.cores {
+        for core in &self.sys.cores {
             if let Some(task) = core.current {
-                tasks[task].ran_ns += self.now - core.runs_since;
+                tasks[task].ran_ns += self.sys.now - core.runs_since;
             }
         }
         Look {
-            at: self.now,
+            at: self.sys.now,
             tasks,
             grace_periods: ended(&periods),
             in_the_way: self.in_the_way(),
-            totals: self.stats.totals,
-            functions: functions(&mut self.stats.funcs),
+            totals: self.sys.stats.totals,
+            functions: functions(&mut self.sys.stats.funcs),
         }
     }
 
     fn in_the_way(&self) -> Vec<InTheWay> {
         let global = &self.rcu.global;
-        let name = |task: usize| self.tasks[task].name.clone();
+        let name = |task: usize| self.sys.tasks[task].name.clone();
         let cpus = global.holdouts().map(|cpu| {
-            let runs = self.cores[cpu as usize].current;
+            let runs = self.sys.cores[cpu as usize].current;
             InTheWay::Cpu(cpu, runs.map(name))
         });
         let readers = global.blocked_readers();

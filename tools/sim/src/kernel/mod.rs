@@ -3,17 +3,18 @@
 //!
 //! | file | is about |
 //! |---|---|
-//! | `machine` | the parts, and how time passes |
+//! | `machine` | what a machine is given, how time passes, and what it shows |
+//! | `system` | CPUs, tasks, timers and time: what RCU's parts stand on |
 //! | `event` | what happens at a time of its own |
 //! | `wheel` | when timers fire, and on which CPU |
 //! | `smp` | which CPU executes |
 //! | `exec` | what a CPU does: interrupts, tasks |
-//! | `task`, `roaming` | tasks, and tasks that wake up on any of some CPUs |
+//! | `task` | tasks |
 //! | `kthreads` | what tasks do |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `state` | the data of all these: no part imports another one for it |
-//! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
+//! | `softirq` | callbacks that are queued, RCU's soft interrupt, batches, and `ksoftirqd` |
 //! | `srcu` | a domain whose readers may sleep |
 //! | `expedited`, `barrier` | expedited grace periods, `rcu_barrier` |
 //! | `idle`, `idling` | the idle loop; idle states, what wakes CPUs out of them |
@@ -24,6 +25,11 @@
 //! | `faults` | what goes wrong, if that is asked for |
 //! | `tally`, `pending` | how much a run has tested; what is still to be done, in words |
 //! | `look` | what a run shows while it goes on |
+//!
+//! Who may change what: a step belongs to the part that it changes. `System` is below: its steps are given
+//! `&Rcu` where they note an event or ask about callbacks. Steps of `Rcu` (the engine's state, and its
+//! threads) are given `&mut System`; those of a barrier, of expedited grace periods and of SRCU both. Only
+//! steps that join more than these are `Machine`'s.
 
 mod barrier;
 pub(crate) mod cpu;
@@ -39,16 +45,15 @@ mod kthreads;
 mod locks;
 mod look;
 pub(crate) mod machine;
-mod outside;
 mod pending;
 mod rcu;
-mod roaming;
 mod sections;
 pub(crate) mod smp;
 mod softirq;
 mod srcu;
 pub(crate) mod state;
 mod syscalls;
+mod system;
 mod tally;
 mod task;
 mod toggle;

@@ -25,21 +25,20 @@ impl Machine {
     /// ```
     pub fn pending(&self) -> Vec<String> {
         let mut lines = self.pending_normal();
-        let stuck = self.latch_is_stuck();
+        let stuck = self.rcu.latch_is_stuck();
         lines.extend(stuck.then(|| {
             "the latch of synchronize_rcu is set, and no caller is left to open it".to_owned()
         }));
         lines.extend(self.pending_expedited());
         lines.extend(self.pending_callbacks());
         lines.extend(self.pending_tasks());
-        lines.extend(self.srcu_pending());
-        let (threads, cpus) = self.held_up();
-        let names = threads.iter().map(|&it| &*self.tasks[it].name);
-        lines.extend(names.map(|it| format!("{it}: its wake-up was lost (a fault)")));
-        lines.extend(
-            cpus.iter()
-                .map(|it| format!("CPU {it}: an interrupt was lost (a fault)")),
-        );
+        lines.extend(self.srcu.pending(&self.sys));
+        if let Some(it) = &self.sys.faulty {
+            let names = it.lost.iter().map(|&it| &*self.sys.tasks[it].name);
+            lines.extend(names.map(|it| format!("{it}: its wake-up was lost (a fault)")));
+            let cpus = it.lost_interrupts.iter();
+            lines.extend(cpus.map(|it| format!("CPU {it}: an interrupt was lost (a fault)")));
+        }
         lines
     }
 
@@ -48,7 +47,7 @@ impl Machine {
         let phase = global.phase();
         if phase == Phase::Idle {
             let wanted = global.busy().then(|| {
-                let thread = &self.tasks[self.gp_thread];
+                let thread = &self.sys.tasks[self.rcu.gp_thread];
                 format!(
                     "a grace period is asked for and has not begun: rcu_preempt is {}",
                     state(thread.state)
@@ -61,9 +60,9 @@ impl Machine {
             "a grace period is under way: {phase:?}, {scans} scans"
         )];
         let holdouts = global.holdouts().map(|cpu| {
-            let core = &self.cores[cpu as usize];
+            let core = &self.sys.cores[cpu as usize];
             let what = match core.current {
-                Some(task) => format!("runs {}", self.tasks[task].name),
+                Some(task) => format!("runs {}", self.sys.tasks[task].name),
                 None if !core.online => "is offline".into(),
                 None => "idles".into(),
             };
@@ -71,7 +70,7 @@ impl Machine {
         });
         lines.extend(holdouts.take(MOST));
         let readers = global.blocked_readers().map(|task| {
-            let name = &self.tasks[task as usize].name;
+            let name = &self.sys.tasks[task as usize].name;
             format!("  {name} was switched out in a section")
         });
         lines.extend(readers.take(MOST));
@@ -81,26 +80,24 @@ impl Machine {
     fn pending_expedited(&self) -> Option<String> {
         let phase = self.rcu.global.exp_phase();
         (phase != ExpPhase::Idle).then(|| {
-            let worker = &self.tasks[self.exp.worker];
+            let worker = &self.sys.tasks[self.rcu.exp_worker];
             let is = state(worker.state);
             format!("an expedited grace period is under way: {phase:?}; its worker is {is}")
         })
     }
 
     fn pending_callbacks(&self) -> Vec<String> {
-        let owing = self
-            .cores
-            .iter()
-            .enumerate()
-            .filter(|it| !it.1.fifo.is_empty());
+        let owing = self.sys.cores.iter().enumerate();
+        let owing = owing.filter(|it| !it.1.fifo.is_empty());
         owing
             .take(MOST)
             .map(|(cpu, core)| {
                 let list = self.rcu.cpus[cpu].list();
                 let (n, ready) = (core.fifo.len(), list.ready());
-                let who = match self.rcuops[cpu] {
+                let who = match self.rcu.rcuops[cpu] {
                     Some(thread) if self.rcu.cpus[cpu].is_offloaded() => {
-                        format!("rcuop/{cpu}, which is {}", state(self.tasks[thread].state))
+                        let is = state(self.sys.tasks[thread].state);
+                        format!("rcuop/{cpu}, which is {is}")
                     }
                     _ => "its soft interrupt".into(),
                 };
@@ -110,10 +107,8 @@ impl Machine {
     }
 
     fn pending_tasks(&self) -> Vec<String> {
-        let working = self
-            .tasks
-            .iter()
-            .filter(|it| matches!(it.kind, Kind::Work(_)));
+        let working = self.sys.tasks.iter();
+        let working = working.filter(|it| matches!(it.kind, Kind::Work(_)));
         working
             .filter_map(|it| {
                 let Some(Waits::ForGp { start, .. }) = it.waits else {
@@ -123,14 +118,14 @@ impl Machine {
                     0 => "",
                     _ => ", in a section: it waits for itself",
                 };
-                let ms = (self.now - start) / 1_000_000;
+                let ms = (self.sys.now - start) / 1_000_000;
                 Some(format!(
                     "{} waits for a grace period since {ms} ms{inside}",
                     it.name
                 ))
             })
             .take(MOST)
-            .chain(self.barrier_pending())
+            .chain(self.barrier.pending(&self.sys))
             .collect()
     }
 }

@@ -5,18 +5,19 @@
 //! it has returned: a task that this wakes may queue callbacks, and never re-enters the engine. A kernel's
 //! locks need not be modelled: a piece of work (`exec`) is never interrupted by another CPU's.
 
+use std::collections::VecDeque;
+
 use quiescent_kernel::event::{Event, GpEvent};
-use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_kernel::watching::Watching;
-use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, LeafId, Now, Seen};
+use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, LeafId, Pos, Seen};
 
 use crate::input::options::Options;
-use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::state::{Machine, Observed, Rcu};
-use crate::kernel::task::State;
+use crate::kernel::state::{Observed, Rcu, System};
+use crate::kernel::task::{Kind, State};
 use crate::kernel::wheel::{Timer, expiry};
-use crate::record::notes::{Notes, What};
+use crate::record::notes::Notes;
+use crate::record::stats::GracePeriod;
 
 /// What the engine asks.
 pub(crate) struct View<'a> {
@@ -91,6 +92,14 @@ impl Rcu {
             global,
             cpus: (0..cpus).map(Cpu::new).collect(),
             groups: Vec::new(),
+            gp_thread: 0,
+            rcuogs: Vec::new(),
+            rcuops: vec![None; cpus as usize],
+            kworker: 0,
+            exp_worker: 0,
+            waiters: VecDeque::new(),
+            deferred: None,
+            in_flight: GracePeriod::default(),
             watch: vec![Watching::new(); cpus as usize],
             present,
             leaf_of,
@@ -106,12 +115,40 @@ impl Rcu {
         let stride = offload::stride(cpus, config.offload.stride);
         it.groups
             .resize_with((cpus as usize).div_ceil(stride as usize), || None);
+        it.rcuogs = vec![None; it.groups.len()];
         for cpu in options.offloaded() {
             let group = offload::group_of(cpu, stride);
             let group = it.groups[group as usize].get_or_insert_with(|| Group::new(group, stride));
             it.cpus[cpu as usize].choose(group);
         }
         it
+    }
+
+    /// The machine boots: RCU has its threads.
+    pub fn boots(&mut self, sys: &mut System) {
+        let gp_cpu = sys.options.rcu_cpu(sys.options.gp_cpu);
+        self.gp_thread = sys.add("rcu_preempt".into(), Kind::GpThread, Some(gp_cpu));
+        for group in 0..self.groups.len() {
+            let Some(it) = &self.groups[group] else {
+                continue;
+            };
+            let (leader, members) = (it.leader(), it.members().to_vec());
+            let name = format!("rcuog/{leader}");
+            self.rcuogs[group] = Some(sys.add(name, Kind::Rcuog(group as u32), Some(gp_cpu)));
+            for cpu in members {
+                let task = sys.add(format!("rcuop/{cpu}"), Kind::Rcuop(cpu), None);
+                self.rcuops[cpu as usize] = Some(task);
+            }
+        }
+        self.kworker = sys.add("kworker/rcu".into(), Kind::Kworker, None);
+        self.exp_worker = sys.add("kworker/rcu_exp".into(), Kind::ExpWorker, None);
+        self.global.set_expedite(sys.options.expedite());
+        self.drive_on(gp_cpu);
+        for cpu in 0..sys.options.cpus {
+            self.watch[cpu as usize].idle_enter();
+        }
+        self.begin_timekeeping(sys);
+        self.begin_polling(sys, gp_cpu);
     }
 
     /// The engine's parts, and the view that it asks.
@@ -123,6 +160,16 @@ impl Rcu {
             observed: &self.observed,
         };
         (&mut self.global, &mut self.cpus, &mut self.groups, view)
+    }
+
+    /// Does it run without a tick where it can?
+    pub fn is_full(&self, cpu: CpuId) -> bool {
+        self.full.get(cpu as usize).copied().unwrap_or(false)
+    }
+
+    /// A line of the trace, if there is one.
+    pub fn text(&self, text: impl FnOnce() -> String) {
+        self.observed.notes.text(text);
     }
 
     pub fn notes(&self) -> &Notes {
@@ -178,156 +225,72 @@ impl Rcu {
         self.global.leave();
         assert!(self.global.try_drive(Some(cpu)));
     }
-}
-
-impl Machine {
-    /// The time, as `cpu`'s clock has it.
-    pub(crate) fn engine_now(&self, cpu: CpuId) -> Now {
-        Now {
-            ns: self.now + self.clock_ahead(cpu),
-            jiffies: self.jiffies(),
-        }
-    }
-
-    /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
-    pub(crate) fn call(
-        &mut self,
-        cpu: CpuId,
-        (func, then): (usize, Then),
-        lazy: bool,
-        can_wake: bool,
-    ) -> u64 {
-        let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
-        let counts = lazy && !offloaded;
-        let knows_lazy =
-            matches!(self.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
-        let callback = Callback {
-            func,
-            queued_at: self.now,
-            number: self.oracle.queued(),
-            since: self.oracle.since(),
-            then,
-            lazy: counts,
-            call: self.owes_call(cpu, func),
-        };
-        let now = self.engine_now(cpu);
-        let (global, cpus, groups, view) = self.rcu.parts();
-        let it = &mut cpus[cpu as usize];
-        let group = it.member().group();
-        let lazy_before = it.member().lazy();
-        let (pos, todo, wake_gp, hidden) = match group {
-            Some(group) => {
-                let group = groups[group as usize].as_mut().expect("it has members");
-                let call = offload::Call {
-                    bytes: 1,
-                    lazy,
-                    now,
-                    can_wake,
-                    early: false,
-                };
-                let queued = it.call_nocb(call, group, global, &view);
-                let hidden = queued.place == offload::Place::Bypass;
-                (queued.pos, queued.todo, false, hidden)
-            }
-            None => {
-                let called = it.call(global, 1, now.ns, &view);
-                (called.pos, Todo::default(), called.wake_gp, false)
-            }
-        };
-        let lazy_now = it.member().lazy();
-        if counts {
-            it.queued_lazy();
-        }
-        let core = &mut self.cores[cpu as usize];
-        core.fifo.push_back(callback);
-        let n_cbs = core.fifo.len() as u64;
-        let func = callback.func;
-        self.stats.holds(self.now, func, true);
-        self.rcu.notes().say(What::Queued {
-            whose: cpu,
-            pos,
-            func,
-            n_cbs,
-        });
-        if self.stats.counts(self.now) {
-            let counted = &mut self.stats.funcs[func];
-            counted.queued += 1;
-            counted.shown += u64::from(!hidden);
-            counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
-            counted.broke += u64::from(!lazy && lazy_now < lazy_before);
-        }
-        if wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        self.carry_out(cpu, group, todo);
-        match offloaded {
-            true => self.queues_under_lock(cpu, hidden),
-            false => 0,
-        }
-    }
 
     /// Wakes the threads that the engine names for offloading.
-    pub(crate) fn carry_out(&mut self, cpu: CpuId, group: Option<GroupId>, todo: Todo) {
-        if todo.gp {
-            self.wake(self.gp_thread, cpu);
-        }
+    pub fn carry_out(&mut self, sys: &mut System, cpu: CpuId, group: Option<GroupId>, todo: Todo) {
+        self.wake_gp(sys, todo.gp, cpu);
         if let Some(group) = todo.rcuog {
             let task = self.rcuogs[group as usize].expect("the group has a thread");
-            self.wake(task, cpu);
+            sys.wake(self, task, cpu);
         }
         if let Some(whose) = todo.rcuop {
             let task = self.rcuops[whose as usize].expect("the CPU has a thread");
-            self.wake(task, cpu);
+            sys.wake(self, task, cpu);
         }
         if let Some(at) = todo.core {
-            self.cores[at as usize].soft_rcu = true;
-            self.send_ipi(at, cpu);
+            sys.cores[at as usize].soft_rcu = true;
+            sys.send_ipi(self, at, cpu);
         }
         if let Some(group) = group {
-            self.set_group_timer(cpu, group, todo.timer);
+            self.set_group_timer(sys, cpu, group, todo.timer);
         }
     }
 
-    pub(crate) fn set_group_timer(&mut self, cpu: CpuId, group: GroupId, timer: Timing) {
+    pub fn set_group_timer(&mut self, sys: &mut System, cpu: CpuId, group: GroupId, timer: Timing) {
         match timer {
             Timing::Keep => {}
-            Timing::Stop => self.wheel.stop(Timer::Group(group)),
+            Timing::Stop => sys.wheel.stop(Timer::Group(group)),
             Timing::Set(at) => {
-                let now = self.jiffies();
+                let now = sys.jiffies();
                 let at = expiry(now, at.saturating_sub(now));
-                self.set_timer(Timer::Group(group), cpu, at);
+                sys.set_timer(Timer::Group(group), cpu, at);
             }
+        }
+    }
+
+    /// Wakes the grace-period thread, if the engine wants that.
+    pub fn wake_gp(&self, sys: &mut System, wanted: bool, cpu: CpuId) {
+        if wanted {
+            sys.wake(self, self.gp_thread, cpu);
         }
     }
 
     /// Carries out the requests of a step of a grace period; `cpu` is where the step was.
-    pub(crate) fn effects(&mut self, cpu: CpuId, effects: &Effects) {
-        if effects.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
+    pub fn effects(&mut self, sys: &mut System, cpu: CpuId, effects: &Effects) {
+        self.wake_gp(sys, effects.wake_gp, cpu);
         if effects.wake_exp {
-            self.wake(self.exp.worker, cpu);
+            sys.wake(self, self.exp_worker, cpu);
         }
         if let Some(until) = effects.waiters_until {
-            self.wake_waiters(until, cpu);
+            self.wake_waiters(sys, until, cpu);
         }
         if let Some(until) = effects.deferred_until {
             self.deferred = self.deferred.max(Some(until));
-            if self.tasks[self.kworker].state == State::Sleeping {
-                self.tasks[self.kworker].cpu = Some(cpu); // its queue is the CPU's
+            if sys.tasks[self.kworker].state == State::Sleeping {
+                sys.tasks[self.kworker].cpu = Some(cpu); // its queue is the CPU's
             }
-            self.wake(self.kworker, cpu);
+            sys.wake(self, self.kworker, cpu);
         }
         if let Some(end) = effects.gp_end {
-            for group in 0..self.rcu.groups.len() {
-                let Some(it) = &self.rcu.groups[group] else {
+            for group in 0..self.groups.len() {
+                let Some(it) = &self.groups[group] else {
                     continue;
                 };
                 let waits = matches!(it.rest(), Some(offload::Rest::Gp { leaf, queue, .. })
                     if (leaf, queue) == (end.leaf, end.queue));
-                if waits && it.goes_on(&self.rcu.global) {
+                if waits && it.goes_on(&self.global) {
                     let task = self.rcuogs[group].expect("the group has a thread");
-                    self.wake(task, cpu);
+                    sys.wake(self, task, cpu);
                 }
             }
         }
@@ -338,11 +301,36 @@ impl Machine {
                 }
                 let target = nudge.lo + bit;
                 if nudge.irq_work >> bit & 1 != 0 {
-                    self.rcu.global.irq_work_ran(target);
+                    self.global.irq_work_ran(target);
                 }
-                self.cores[target as usize].resched |= nudge.resched >> bit & 1 != 0;
-                self.send_ipi(target, cpu);
+                sys.cores[target as usize].resched |= nudge.resched >> bit & 1 != 0;
+                sys.send_ipi(self, target, cpu);
             }
         }
+    }
+
+    /// Wakes all waiters below. How many those were.
+    pub fn wake_waiters(&mut self, sys: &mut System, until: Pos, cpu: CpuId) -> u64 {
+        let mut woken = 0;
+        while let Some(&(ticket, task)) = self.waiters.front()
+            && ticket < until
+        {
+            self.waiters.pop_front();
+            sys.wake(self, task, cpu);
+            woken += 1;
+        }
+        woken
+    }
+
+    /// A wake-up of an offload thread that was put off is made now.
+    pub fn deliver_wake(&mut self, sys: &mut System, cpu: CpuId) {
+        if !self.owes_wake(cpu) {
+            return;
+        }
+        let group = self.group_of(cpu).expect("it owes a wake-up");
+        let (.., groups, view) = self.parts();
+        let it = groups[group as usize].as_mut().expect("it has a thread");
+        let todo = it.deliver(cpu, &view);
+        self.carry_out(sys, cpu, Some(group), todo);
     }
 }

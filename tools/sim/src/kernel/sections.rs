@@ -8,16 +8,16 @@
 //!
 //! A task that waits for a grace period inside a section waits for itself: a deadlock, as in a kernel.
 
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, Rcu, System};
 use quiescent_kernel::blocked::{Disabled, Unlocked};
 use quiescent_kernel::{CpuId, TaskId, Tasks};
 
 /// What opening a section costs, and closing it.
 const COST: u64 = 20;
 
-impl Machine {
+impl System {
     /// A task opens a section, or nests one.
-    pub(crate) fn lock(&mut self, task: usize) -> Act {
+    pub fn lock(&mut self, task: usize) -> Act {
         let it = &mut self.tasks[task].sections;
         it.depth += 1;
         if it.depth == 1 {
@@ -26,35 +26,43 @@ impl Machine {
         Act::Busy(COST)
     }
 
+    /// The nesting depth of the task that runs on `cpu`.
+    pub fn depth(&self, cpu: CpuId) -> u32 {
+        let current = self.cores[cpu as usize].current;
+        current.map_or(0, |task| self.tasks[task].sections.depth)
+    }
+}
+
+impl Rcu {
     /// A task closes its innermost section.
     ///
     /// # Panics
     /// If none is open: the workload is wrong.
-    pub(crate) fn unlock(&mut self, cpu: CpuId, task: usize) -> Act {
-        let it = &mut self.tasks[task].sections;
+    pub fn unlock(&mut self, sys: &mut System, cpu: CpuId, task: usize) -> Act {
+        let it = &mut sys.tasks[task].sections;
         assert!(
             it.depth > 0,
             "task {:?} closes a section that it has not opened",
-            self.tasks[task].name
+            sys.tasks[task].name
         );
         it.depth -= 1;
         if it.depth == 0 {
-            self.section_ends(cpu, task);
+            self.section_ends(sys, cpu, task);
         }
         Act::Busy(COST)
     }
 
     /// The task ends: so do its sections.
-    pub(crate) fn unlock_all(&mut self, cpu: CpuId, task: usize) {
-        if std::mem::take(&mut self.tasks[task].sections.depth) > 0 {
-            self.section_ends(cpu, task);
+    pub fn unlock_all(&mut self, sys: &mut System, cpu: CpuId, task: usize) {
+        if std::mem::take(&mut sys.tasks[task].sections.depth) > 0 {
+            self.section_ends(sys, cpu, task);
         }
     }
 
-    fn section_ends(&mut self, cpu: CpuId, task: usize) {
-        let ended = std::mem::take(&mut self.tasks[task].sections);
-        self.oracle.closed(ended.number);
-        let (global, cpus, _, view) = self.rcu.parts();
+    fn section_ends(&mut self, sys: &mut System, cpu: CpuId, task: usize) {
+        let ended = std::mem::take(&mut sys.tasks[task].sections);
+        sys.oracle.closed(ended.number);
+        let (global, cpus, _, view) = self.parts();
         if ended.asked {
             cpus[cpu as usize].note_qs(&view);
         }
@@ -63,65 +71,42 @@ impl Machine {
         }
         let queued = ended.queued.then_some(task as TaskId);
         match global.read_unlock(cpu, queued, Disabled::Nothing, &view) {
-            Unlocked::Done(effects) => self.effects(cpu, &effects),
+            Unlocked::Done(effects) => self.effects(sys, cpu, &effects),
             Unlocked::Later(_) => unreachable!("nothing is disabled"),
         }
     }
 
-    /// The nesting depth of the task that runs on `cpu`.
-    pub(crate) fn depth(&self, cpu: CpuId) -> u32 {
-        let current = self.cores[cpu as usize].current;
-        current.map_or(0, |task| self.tasks[task].sections.depth)
-    }
-
     /// Reports a context switch away from this task to RCU.
-    pub(crate) fn note_switch(&mut self, cpu: CpuId, from: Option<usize>) {
+    pub fn note_switch(&mut self, sys: &mut System, cpu: CpuId, from: Option<usize>) {
         let preempted = from.filter(|&task| {
-            let it = self.tasks[task].sections;
+            let it = sys.tasks[task].sections;
             it.depth > 0 && !it.queued
         });
         if let Some(task) = preempted {
-            self.tasks[task].sections.queued = true;
-            self.preempted += 1;
+            sys.tasks[task].sections.queued = true;
+            sys.tally.preempted += 1;
             self.make_room(task as TaskId);
         }
-        let (global, cpus, _, view) = self.rcu.parts();
+        let (global, cpus, _, view) = self.parts();
         let effects = global.context_switch(cpu, preempted.map(|task| task as TaskId), &view);
         let answer = cpus[cpu as usize].context_switch(global, &view);
         if answer.momentary_eqs {
-            self.rcu.watch[cpu as usize].momentary_eqs();
+            self.watch[cpu as usize].momentary_eqs();
         }
-        self.effects(cpu, &effects);
+        self.effects(sys, cpu, &effects);
     }
 
     /// The engine's table of tasks has room for this one.
     fn make_room(&mut self, task: TaskId) {
-        let global = &mut self.rcu.global;
+        let global = &mut self.global;
         if task >= global.tasks().len() {
             let larger = Tasks::new((task + 1).next_power_of_two()).expect("memory for a table");
             assert!(global.grow_tasks(larger).is_ok(), "it is larger");
         }
     }
 
-    /// Waits, calls and callbacks that were over while a section was open that they had to outlive; barriers
-    /// that were over before a callback. 0, unless the engine is wrong.
-    pub fn too_early(&self) -> u64 {
-        self.oracle.early() + self.srcu_oracle().0
-    }
-
-    /// Is no grace period in progress, none requested, and nothing in force that only load explains? Grace
-    /// periods of SRCU count too.
-    pub fn is_quiet(&self) -> bool {
-        !self.rcu.global.busy() && !self.srcu_busy() && !self.latch_is_stuck()
-    }
-
     /// Is the latch set that sends callers of `synchronize_rcu` another way, with no caller left?
-    pub(crate) fn latch_is_stuck(&self) -> bool {
-        self.waiters.is_empty() && !self.rcu.global.takes_waiters()
-    }
-
-    /// Callbacks that were queued and have not been invoked.
-    pub fn owed(&self) -> u64 {
-        self.oracle.owed() + self.srcu_oracle().1
+    pub fn latch_is_stuck(&self) -> bool {
+        self.waiters.is_empty() && !self.global.takes_waiters()
     }
 }

@@ -28,19 +28,19 @@ use quiescent_kernel::CpuId;
 use crate::input::options::Smp;
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
-use crate::kernel::state::Machine;
+use crate::kernel::state::{Rcu, System};
 
 /// A clock counts whole cycles, of so many picoseconds.
 pub(crate) const CYCLE_PS: u64 = 16_000;
 
-impl Machine {
+impl System {
     /// An interrupt is due on `cpu`, or something is ready to run there.
-    pub(crate) fn poke(&mut self, cpu: CpuId) {
+    pub fn poke(&mut self, cpu: CpuId) {
         self.wants(cpu);
         self.start_some();
     }
 
-    pub(crate) fn wants(&mut self, cpu: CpuId) {
+    pub fn wants(&mut self, cpu: CpuId) {
         let core = &mut self.cores[cpu as usize];
         match core.exec {
             Exec::Halted => self.leaves_halt(cpu),
@@ -56,7 +56,7 @@ impl Machine {
     }
 
     /// Lets those execute that may.
-    pub(crate) fn start_some(&mut self) {
+    pub fn start_some(&mut self) {
         match self.options.smp {
             Smp::Parallel => {
                 while let Some(cpu) = self.waiting.pop_first() {
@@ -90,14 +90,14 @@ impl Machine {
     }
 
     /// `cpu` goes on after the others that wait.
-    pub(crate) fn waits(&mut self, cpu: CpuId) {
+    pub fn waits(&mut self, cpu: CpuId) {
         self.cores[cpu as usize].exec = Exec::Waiting;
         self.waiting.insert(cpu);
         self.release(cpu);
     }
 
     /// `cpu` has set its clock. Is that the machine's next event?
-    pub(crate) fn sets_clock(&mut self, cpu: CpuId) {
+    pub fn sets_clock(&mut self, cpu: CpuId) {
         if self.options.smp == Smp::Parallel {
             return;
         }
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// Clocks of these CPUs go off at the same instant. Which one takes its interrupt first?
-    pub(crate) fn go_off(&mut self, due: &BTreeSet<CpuId>) {
+    pub fn go_off(&mut self, due: &BTreeSet<CpuId>) {
         if self.options.smp == Smp::Parallel {
             return;
         }
@@ -138,12 +138,12 @@ impl Machine {
     }
 
     /// When the first sleep of these CPUs ends that ends by a clock of its own.
-    pub(crate) fn next_alarm(&self, of: impl Fn(CpuId) -> bool) -> Option<u64> {
+    pub fn next_alarm(&self, of: impl Fn(CpuId) -> bool) -> Option<u64> {
         self.alarms.iter().find(|it| of(it.1)).map(|it| it.0)
     }
 
     /// `cpu` does not execute any more: others may.
-    pub(crate) fn release(&mut self, cpu: CpuId) {
+    pub fn release(&mut self, cpu: CpuId) {
         if self.executing == Some(cpu) {
             self.executing = None;
             self.last = cpu;
@@ -152,16 +152,17 @@ impl Machine {
     }
 
     /// `waker` wants `cpu` to look.
-    pub(crate) fn send_ipi(&mut self, cpu: CpuId, waker: CpuId) {
+    pub fn send_ipi(&mut self, rcu: &Rcu, cpu: CpuId, waker: CpuId) {
         let task = self.sent_for();
         if cpu == waker || !self.cores[cpu as usize].online {
             return;
         }
         self.stats.totals.ipis += u64::from(self.stats.counts(self.now));
-        let Some(late) = self.interrupt_goes_wrong(cpu) else {
+        let faulty = self.faulty.as_mut();
+        let Some(late) = faulty.map_or(Some(0), |it| it.interrupt(&self.options, cpu)) else {
             return;
         };
-        self.interrupt_sent(cpu, task);
+        self.interrupt_sent(rcu, cpu, task);
         match self.options.smp {
             Smp::Parallel => {
                 let at = self.now + self.options.costs.ipi + late;
@@ -182,17 +183,17 @@ mod tests {
 
     #[test]
     fn the_handlers_of_a_tick_begin_after_the_last_clock_but_one() {
-        let mut machine = Machine::new(Options {
+        let mut system = System::new(Options {
             smp: Smp::Serial,
             ..Options::kernel_6_12(4, 250)
         });
         for (cpu, late) in [(0, 30), (1, 10), (2, 40), (3, 20)] {
-            machine.cores[cpu].late_ps = late;
+            system.cores[cpu].late_ps = late;
         }
-        machine.executing = None;
-        machine.go_off(&BTreeSet::from([0, 1, 2, 3]));
-        assert_eq!(machine.last, 0, "clocks in the order 1, 3, 0, 2");
-        machine.go_off(&BTreeSet::from([1, 3]));
-        assert_eq!(machine.last, 1, "of two: the earlier one");
+        system.executing = None;
+        system.go_off(&BTreeSet::from([0, 1, 2, 3]));
+        assert_eq!(system.last, 0, "clocks in the order 1, 3, 0, 2");
+        system.go_off(&BTreeSet::from([1, 3]));
+        assert_eq!(system.last, 1, "of two: the earlier one");
     }
 }

@@ -1,20 +1,21 @@
-//! RCU's soft interrupt, the batches that it invokes, and `ksoftirqd`.
+//! Callbacks that are queued, RCU's soft interrupt, the batches that it invokes, and `ksoftirqd`.
 //!
-//! A tick raises it; a batch that was stopped raises it again. It runs at the end of the interrupt, round
-//! after round. After ten rounds, or two milliseconds, or when a task wants the CPU, the rest is handed to
-//! `ksoftirqd`, a task that shares the CPU with others. So a flood of callbacks delays a CPU's programs, but
-//! does not stop them. The count of rounds begins again with the next interrupt.
+//! A tick raises the soft interrupt; a batch that was stopped raises it again. It runs at the end of the
+//! interrupt, round after round. After ten rounds, or two milliseconds, or when a task wants the CPU, the
+//! rest is handed to `ksoftirqd`, a task that shares the CPU with others. So a flood of callbacks delays a
+//! CPU's programs, but does not stop them. The count of rounds begins again with the next interrupt.
 //!
 //! # Invariant
 //! While the soft interrupt is raised, the CPU is in an interrupt that will run it, or its `ksoftirqd` is
 //! awake, or it is in its idle loop, which runs it before it halts.
 
 use quiescent_kernel::CpuId;
+use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::limits::{Around, Context};
+use quiescent_kernel::offload::{self, Todo};
 
-use crate::kernel::cpu::Then;
+use crate::kernel::cpu::{Callback, Then};
 use crate::kernel::state::{Act, Machine};
-use crate::kernel::task::{Kind, State};
 use crate::record::notes::{Level, What};
 
 /// Rounds in an interrupt.
@@ -27,77 +28,124 @@ impl Machine {
     /// RCU's soft interrupt, at the end of an interrupt. If it has been raised again and again, a thread goes
     /// on.
     pub(crate) fn softirq_in_irq(&mut self, cpu: CpuId) -> Act {
-        let core = &mut self.cores[cpu as usize];
+        let core = &mut self.sys.cores[cpu as usize];
         core.rounds += 1;
         if core.rounds == 1 {
-            core.soft_since = self.now;
+            core.soft_since = self.sys.now;
         }
         let cost = self.softirq(cpu);
-        let core = &mut self.cores[cpu as usize];
-        let long = self.now + cost - core.soft_since >= MOST_NS;
+        let core = &mut self.sys.cores[cpu as usize];
+        let long = self.sys.now + cost - core.soft_since >= MOST_NS;
         let wanted = core.resched || (core.is_idle() && !core.ready.is_empty());
         if core.soft_rcu && (core.rounds >= MOST_ROUNDS || long || wanted) {
             core.handed = true;
-            let task = self.ksoftirqd_of(cpu);
-            self.wake(task, cpu);
+            let task = self.sys.ksoftirqd_of(cpu);
+            self.sys.wake(&self.rcu, task, cpu);
         }
         Act::Busy(cost)
     }
 
-    fn ksoftirqd_of(&mut self, cpu: CpuId) -> usize {
-        let task = match self.cores[cpu as usize].ksoftirqd {
-            Some(task) => task as usize,
-            None => self.add(format!("ksoftirqd/{cpu}"), Kind::Ksoftirqd, None),
-        };
-        self.cores[cpu as usize].ksoftirqd = Some(task as u32);
-        if self.tasks[task].state == State::Sleeping {
-            self.tasks[task].cpu = Some(cpu);
-        }
-        task
-    }
-
     /// ksoftirqd: one round, as long as there is work.
     pub(crate) fn ksoftirqd(&mut self, cpu: CpuId) -> Act {
-        if self.cores[cpu as usize].soft_rcu {
+        if self.sys.cores[cpu as usize].soft_rcu {
             return Act::Busy(self.softirq(cpu));
         }
-        self.cores[cpu as usize].begins_softirqs();
-        self.then_sleeps(cpu, 0)
+        self.sys.cores[cpu as usize].begins_softirqs();
+        self.sys.then_sleeps(cpu, 0)
     }
 
     /// RCU's soft interrupt. What it costs.
     fn softirq(&mut self, cpu: CpuId) -> u64 {
-        self.cores[cpu as usize].soft_rcu = false;
+        self.sys.cores[cpu as usize].soft_rcu = false;
         self.rcu.notes().level(Level::Softirq);
-        self.rcu
-            .notes()
-            .text(|| "softirq_entry: vec=9 [action=RCU]".into());
+        self.rcu.text(|| "softirq_entry: vec=9 [action=RCU]".into());
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let noticed = it.core(global, &view);
         let invokes = it.invokes();
-        if noticed.wake_gp {
-            self.wake(self.gp_thread, cpu);
-        }
-        let mut cost = self.options.costs.softirq;
+        self.rcu.wake_gp(&mut self.sys, noticed.wake_gp, cpu);
+        let mut cost = self.sys.options.costs.softirq;
         if invokes {
             cost += self.batch(cpu, cpu, Context::Softirq);
         }
-        self.deliver_wake(cpu);
+        self.rcu.deliver_wake(&mut self.sys, cpu);
         let (_, cpus, _, view) = self.rcu.parts();
         cpus[cpu as usize].core_done(&view);
-        self.rcu
-            .notes()
-            .text(|| "softirq_exit: vec=9 [action=RCU]".into());
-        self.took(cost);
-        self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
+        self.rcu.text(|| "softirq_exit: vec=9 [action=RCU]".into());
+        self.sys.took(cost);
+        self.sys.stats.totals.softirqs += u64::from(self.sys.counts());
         cost
     }
 
-    /// RCU has taken so much CPU time.
-    pub(crate) fn took(&mut self, ns: u64) {
-        if self.stats.counts(self.now) {
-            self.stats.totals.rcu_ns += ns;
+    /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
+    pub(crate) fn call(
+        &mut self,
+        cpu: CpuId,
+        (func, then): (usize, Then),
+        lazy: bool,
+        can_wake: bool,
+    ) -> u64 {
+        let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
+        let counts = lazy && !offloaded;
+        let knows_lazy =
+            matches!(self.sys.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
+        let callback = Callback {
+            func,
+            queued_at: self.sys.now,
+            number: self.sys.oracle.queued(),
+            since: self.sys.oracle.since(),
+            then,
+            lazy: counts,
+            call: self.syscalls.owes(&self.sys, cpu, func),
+        };
+        let now = self.sys.engine_now(cpu);
+        let (global, cpus, groups, view) = self.rcu.parts();
+        let it = &mut cpus[cpu as usize];
+        let group = it.member().group();
+        let lazy_before = it.member().lazy();
+        let (pos, todo, wake_gp, hidden) = match group {
+            Some(group) => {
+                let group = groups[group as usize].as_mut().expect("it has members");
+                let call = offload::Call {
+                    bytes: 1,
+                    lazy,
+                    now,
+                    can_wake,
+                    early: false,
+                };
+                let queued = it.call_nocb(call, group, global, &view);
+                let hidden = queued.place == offload::Place::Bypass;
+                (queued.pos, queued.todo, false, hidden)
+            }
+            None => {
+                let called = it.call(global, 1, now.ns, &view);
+                (called.pos, Todo::default(), called.wake_gp, false)
+            }
+        };
+        let lazy_now = it.member().lazy();
+        if counts {
+            it.queued_lazy();
+        }
+        let core = &mut self.sys.cores[cpu as usize];
+        core.fifo.push_back(callback);
+        let n_cbs = core.fifo.len() as u64;
+        let func = callback.func;
+        self.rcu.notes().say(What::Queued {
+            whose: cpu,
+            pos,
+            func,
+            n_cbs,
+        });
+        if let Some(counted) = self.sys.stats.queued(self.sys.now, func) {
+            counted.shown += u64::from(!hidden);
+            counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
+            counted.broke += u64::from(!lazy && lazy_now < lazy_before);
+        }
+        self.rcu.wake_gp(&mut self.sys, wake_gp, cpu);
+        self.rcu.carry_out(&mut self.sys, cpu, group, todo);
+        match offloaded {
+            true => self.locks.queues(&mut self.sys, cpu, hidden),
+            false => 0,
         }
     }
 
@@ -108,31 +156,28 @@ impl Machine {
         let Some((range, batch)) = begun else {
             return 0;
         };
-        let each = self.options.costs.callback;
+        let each = self.sys.options.costs.callback;
         let (mut invoked, mut lazy) = (0, 0);
         let all = range.end.wrapping_sub(range.start);
         while invoked < all {
-            let core = &mut self.cores[whose as usize];
+            let core = &mut self.sys.cores[whose as usize];
             let callback = core.fifo.pop_front().expect("it was queued");
             let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
-            self.stats.holds(self.now, func, false);
             self.rcu.notes().say(What::Invoke { whose, pos, func });
-            if self.stats.counts(self.now) {
-                let func = &mut self.stats.funcs[callback.func];
-                func.invoked += 1;
+            let stats = &mut self.sys.stats;
+            if let Some(func) = stats.invoked(self.sys.now, func, callback.queued_at) {
                 func.shown_invoked += u64::from(func.shown > 0);
-                func.delays.push(self.now - callback.queued_at);
             }
-            self.oracle.invoked(callback.number, callback.since);
-            self.repaid(callback.call);
+            self.sys.oracle.invoked(callback.number, callback.since);
+            self.syscalls.repaid(self.sys.now, callback.call);
             match callback.then {
                 Then::Nothing => {}
-                Then::Wakes(task) => self.wake(task, cpu),
-                Then::Barrier => self.barrier_callback(cpu),
+                Then::Wakes(task) => self.sys.wake(&self.rcu, task, cpu),
+                Then::Barrier => self.barrier.callback(&mut self.sys, &self.rcu, cpu),
             }
             invoked += 1;
             lazy += u64::from(callback.lazy);
-            let core = &self.cores[cpu as usize];
+            let core = &self.sys.cores[cpu as usize];
             let around = Around {
                 need_resched: core.resched || (core.is_idle() && !core.ready.is_empty()),
                 idle: core.is_idle(),
@@ -142,8 +187,8 @@ impl Machine {
                 break;
             }
         }
-        self.stats.totals.batches += u64::from(self.stats.counts(self.now));
-        let core = &self.cores[cpu as usize];
+        self.sys.stats.totals.batches += u64::from(self.sys.counts());
+        let core = &self.sys.cores[cpu as usize];
         let around = Around {
             need_resched: !core.ready.is_empty(),
             idle: core.is_idle(),
@@ -154,27 +199,15 @@ impl Machine {
         let more = it.end_batch_traced(global, (range, context), invoked, around, &view);
         it.ran_lazy(lazy);
         if it.member().group().is_none() {
-            self.cores[whose as usize].soft_rcu |= more;
+            self.sys.cores[whose as usize].soft_rcu |= more;
             return invoked * each;
         }
         let group = it.member().group();
         let after = it.batch_over(context, global, &view);
         if after.again && context == Context::Softirq {
-            self.cores[whose as usize].soft_rcu = true;
+            self.sys.cores[whose as usize].soft_rcu = true;
         }
-        self.carry_out(cpu, group, after.todo);
-        invoked * each + self.invokes_under_lock(whose, cpu, 0, invoked)
-    }
-
-    /// A wake-up of an offload thread that was put off is made now.
-    pub(crate) fn deliver_wake(&mut self, cpu: CpuId) {
-        if !self.rcu.owes_wake(cpu) {
-            return;
-        }
-        let group = self.rcu.group_of(cpu).expect("it owes a wake-up");
-        let (.., groups, view) = self.rcu.parts();
-        let it = groups[group as usize].as_mut().expect("it has a thread");
-        let todo = it.deliver(cpu, &view);
-        self.carry_out(cpu, Some(group), todo);
+        self.rcu.carry_out(&mut self.sys, cpu, group, after.todo);
+        invoked * each + self.locks.invokes(&mut self.sys, whose, cpu, invoked)
     }
 }

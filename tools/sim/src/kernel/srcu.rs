@@ -21,7 +21,7 @@ use quiescent_kernel::CpuId;
 
 use crate::input::op::SrcuOp;
 use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, Rcu, System};
 use crate::kernel::task::{Kind, Waits};
 use crate::record::stats::SrcuStats;
 use domain::{Srcu, sum};
@@ -32,138 +32,122 @@ const COST: u64 = 20;
 /// The time until the second look, in nanoseconds.
 const SPIN: u64 = 5000;
 
-impl Machine {
-    /// The domain, from its first use on.
-    fn srcu(&mut self) -> &mut Srcu {
-        if self.srcu.is_none() {
-            let worker = self.add("kworker/srcu".into(), Kind::SrcuWorker, None);
-            self.srcu = Some(Box::new(Srcu::new(self.options.cpus, worker)));
-        }
-        self.srcu.as_mut().expect("made just now")
-    }
-
+impl Srcu {
     /// What a task does with the domain.
-    pub(crate) fn srcu_op(&mut self, cpu: CpuId, task: usize, op: SrcuOp) -> Act {
+    pub fn op(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, task: usize, op: SrcuOp) -> Act {
+        if self.worker.is_none() {
+            self.worker = Some(sys.add("kworker/srcu".into(), Kind::SrcuWorker, None));
+            self.counts.have(sys.options.cpus);
+        }
         match op {
             SrcuOp::Lock => {
-                self.tasks[task].srcu.fetched = Some(self.srcu().global.joined());
+                sys.tasks[task].srcu.fetched = Some(self.global.joined());
                 Act::Busy(COST)
             }
             SrcuOp::Unlock => {
-                let open = self.tasks[task].srcu.open.pop();
-                self.srcu_ends(cpu, open.expect("a section is closed that is open"));
+                let open = sys.tasks[task].srcu.open.pop();
+                let open = open.expect("a section is closed that is open");
+                self.ends(sys, rcu, cpu, open);
                 Act::Busy(COST)
             }
-            SrcuOp::Synchronize => self.synchronize_srcu(cpu, task),
-            SrcuOp::Call(func) => self.call_srcu(cpu, func),
+            SrcuOp::Synchronize => self.synchronize(sys, rcu, cpu, task),
+            SrcuOp::Call(func) => self.call(sys, rcu, cpu, func),
         }
     }
 
     /// The second half of opening a section: a task that has fetched the number of a count joins it.
-    pub(crate) fn srcu_joins(&mut self, cpu: CpuId, task: usize) -> Option<Act> {
-        let count = self.tasks[task].srcu.fetched.take()?;
-        let it = self.srcu();
-        it.counts.locks[cpu as usize][count as usize] += 1;
-        let number = it.oracle.opened();
-        self.tasks[task].srcu.open.push((count, number));
+    pub fn joins(&mut self, sys: &mut System, cpu: CpuId, task: usize) -> Option<Act> {
+        let count = sys.tasks[task].srcu.fetched.take()?;
+        self.counts.locks[cpu as usize][count as usize] += 1;
+        let number = self.oracle.opened();
+        sys.tasks[task].srcu.open.push((count, number));
         Some(Act::Busy(COST))
     }
 
     /// The task ends: so do its sections.
-    pub(crate) fn srcu_ends_all(&mut self, cpu: CpuId, task: usize) {
-        for section in std::mem::take(&mut self.tasks[task].srcu.open) {
-            self.srcu_ends(cpu, section);
+    pub fn ends_all(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, task: usize) {
+        for section in std::mem::take(&mut sys.tasks[task].srcu.open) {
+            self.ends(sys, rcu, cpu, section);
         }
     }
 
-    fn srcu_ends(&mut self, cpu: CpuId, (count, number): (CpuId, u64)) {
-        let counted = self.stats.counts(self.now);
-        let it = self.srcu();
-        it.oracle.closed(number);
-        if it.leave(cpu, count) {
-            it.stats.reader_wakeups += u64::from(counted);
-            let worker = it.worker;
-            self.wake(worker, cpu);
+    fn ends(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, (count, number): (CpuId, u64)) {
+        self.oracle.closed(number);
+        if self.leave(cpu, count) {
+            self.stats.reader_wakeups += u64::from(sys.counts());
+            self.wakes_worker(sys, rcu, cpu);
         }
     }
 
-    fn synchronize_srcu(&mut self, cpu: CpuId, task: usize) -> Act {
-        let start = self.now;
-        let it = self.srcu();
-        let since = it.oracle.since();
-        let idle = !it.global.busy();
-        let ticket = it.global.wait_for_gp(false);
-        it.waiters.push_back((ticket, task));
-        self.tasks[task].waits = Some(Waits::Srcu { start, since });
-        self.srcu_requested(cpu, idle);
-        self.then_sleeps(cpu, self.options.costs.callback)
+    fn synchronize(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, task: usize) -> Act {
+        let (start, since) = (sys.now, self.oracle.since());
+        let idle = !self.global.busy();
+        let ticket = self.global.wait_for_gp(false);
+        self.waiters.push_back((ticket, task));
+        sys.tasks[task].waits = Some(Waits::Srcu { start, since });
+        self.requested(sys, rcu, cpu, idle);
+        sys.then_sleeps(cpu, sys.options.costs.callback)
     }
 
-    fn call_srcu(&mut self, cpu: CpuId, func: usize) -> Act {
-        let queued_at = self.now;
-        let it = self.srcu();
+    fn call(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, func: usize) -> Act {
         let callback = Callback {
             func,
-            queued_at,
-            number: it.oracle.queued(),
-            since: it.oracle.since(),
+            queued_at: sys.now,
+            number: self.oracle.queued(),
+            since: self.oracle.since(),
             then: Then::Nothing,
             lazy: false,
             call: None,
         };
-        let idle = !it.global.busy();
-        let cookie = it.global.start_poll();
-        it.callbacks.push_back((cookie, callback));
-        self.stats.holds(self.now, func, true);
-        if self.stats.counts(self.now) {
-            self.stats.funcs[func].queued += 1;
-        }
-        self.srcu_requested(cpu, idle);
-        Act::Busy(self.options.costs.callback)
+        let idle = !self.global.busy();
+        let cookie = self.global.start_poll();
+        self.callbacks.push_back((cookie, callback));
+        sys.stats.queued(sys.now, func);
+        self.requested(sys, rcu, cpu, idle);
+        Act::Busy(sys.options.costs.callback)
     }
 
     /// A grace period was requested; the worker sleeps if there was none before.
-    fn srcu_requested(&mut self, cpu: CpuId, idle: bool) {
+    fn requested(&self, sys: &mut System, rcu: &Rcu, cpu: CpuId, idle: bool) {
         if idle {
-            let worker = self.srcu().worker;
-            self.wake(worker, cpu);
+            self.wakes_worker(sys, rcu, cpu);
         }
     }
 
+    fn wakes_worker(&self, sys: &mut System, rcu: &Rcu, cpu: CpuId) {
+        sys.wake(rcu, self.worker.expect("it was used"), cpu);
+    }
+
     /// `synchronize_srcu` has returned.
-    pub(crate) fn srcu_returns(&mut self, start: u64, since: u64) {
-        let (now, counts) = (self.now, self.stats.counts(self.now));
-        let it = self.srcu();
-        it.oracle.waited(since);
-        if counts {
-            it.stats.calls.push((start, now));
+    pub fn returns(&mut self, sys: &mut System, start: u64, since: u64) {
+        self.oracle.waited(since);
+        if sys.counts() {
+            self.stats.calls.push((start, sys.now));
         }
     }
 
     /// `kworker/srcu`: from one sleep, or piece of work, to the next.
-    pub(crate) fn srcu_worker(&mut self, cpu: CpuId) -> Act {
-        let mut cost = self.options.costs.gp_thread;
+    pub fn works(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId) -> Act {
+        let mut cost = sys.options.costs.gp_thread;
         loop {
-            let next = self.srcu().next;
+            let next = self.next;
             let sleeps = match next {
-                Next::Again if !self.srcu_step(cpu, &mut cost) => {
-                    return Act::Busy(self.step_cost());
+                Next::Again if !self.step(sys, rcu, cpu, &mut cost) => {
+                    return Act::Busy(sys.step_cost());
                 }
                 Next::Again => false,
                 Next::Fence(_) => {
                     // Readers have full fences of their own.
-                    let it = self.srcu();
-                    it.next = it.global.fenced();
+                    self.next = self.global.fenced();
                     false
                 }
                 Next::FlagHoldouts { arm } => {
-                    let it = self.srcu();
-                    it.next = it.flag(arm);
+                    self.next = self.flag(arm);
                     false
                 }
                 Next::Spin(_) => {
-                    self.srcu().next = Next::Again;
-                    self.took(cost + SPIN);
+                    self.next = Next::Again;
+                    sys.took(cost + SPIN);
                     return Act::Busy(cost + SPIN);
                 }
                 Next::Done => true,
@@ -174,111 +158,92 @@ impl Machine {
                 }
             };
             if sleeps {
-                self.srcu().next = Next::Again;
-                self.took(cost);
-                return self.then_sleeps(cpu, cost);
+                self.next = Next::Again;
+                sys.took(cost);
+                return sys.then_sleeps(cpu, cost);
             }
-            if self.takes_steps() {
-                return Act::Busy(self.step_cost());
+            if sys.options.takes_steps() {
+                return Act::Busy(sys.step_cost());
             }
         }
     }
 
     /// One step of the engine, and its effects; false if only the first half of a scan was done.
-    fn srcu_step(&mut self, cpu: CpuId, cost: &mut u64) -> bool {
-        let ns = self.engine_now(cpu).ns;
-        let counts = self.stats.counts(self.now);
-        let (time, steps) = (self.now, self.takes_steps());
-        let scan = u64::from(self.options.cpus) * self.options.costs.scan;
-        let it = self.srcu();
-        if it.scans() && it.counts.ended.is_none() {
-            it.counts.ended = Some(it.counts.add_up_unlocks());
-            if steps {
+    fn step(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, cost: &mut u64) -> bool {
+        if self.scans() && self.counts.ended.is_none() {
+            self.counts.ended = Some(self.counts.add_up_unlocks());
+            if sys.options.takes_steps() {
                 return false;
             }
         }
-        if it.scans() {
-            *cost += scan;
+        if self.scans() {
+            *cost += u64::from(sys.options.cpus) * sys.options.costs.scan;
         }
-        let before = (it.global.phase(), it.global.counts().scans);
-        let most = if it.scans() { 2 } else { 1 }; // a whole scan at a time
-        it.next = it.global.step(Now { ns }, &it.counts, most);
-        it.counts.ended = None;
-        if it.note_edges(before, time, counts) {
-            let until = it.global.waiters().done();
-            let woken = self.srcu_wakes(cpu, until);
-            *cost += (woken + self.srcu_invokes()) * self.options.costs.callback;
+        let before = (self.global.phase(), self.global.counts().scans);
+        let most = if self.scans() { 2 } else { 1 }; // a whole scan at a time
+        let ns = sys.engine_now(cpu).ns;
+        self.next = self.global.step(Now { ns }, &self.counts, most);
+        self.counts.ended = None;
+        if self.note_edges(before, sys.now, sys.counts()) {
+            let until = self.global.waiters().done();
+            let woken = self.wakes(sys, rcu, cpu, until);
+            *cost += (woken + self.invokes(sys)) * sys.options.costs.callback;
         }
         true
     }
 
     /// Wakes the callers below; how many those were.
-    fn srcu_wakes(&mut self, cpu: CpuId, until: Pos) -> u64 {
+    fn wakes(&mut self, sys: &mut System, rcu: &Rcu, cpu: CpuId, until: Pos) -> u64 {
         let mut woken = 0;
-        while let Some(&(ticket, task)) = self.srcu().waiters.front()
+        while let Some(&(ticket, task)) = self.waiters.front()
             && ticket < until
         {
-            self.srcu().waiters.pop_front();
-            if let Some(Waits::Srcu { since, .. }) = self.tasks[task].waits {
-                self.srcu().oracle.waited(since);
+            self.waiters.pop_front();
+            if let Some(Waits::Srcu { since, .. }) = sys.tasks[task].waits {
+                self.oracle.waited(since);
             }
-            self.wake(task, cpu);
+            sys.wake(rcu, task, cpu);
             woken += 1;
         }
         woken
     }
 
     /// Invokes the callbacks whose grace period is over; how many those were.
-    fn srcu_invokes(&mut self) -> u64 {
+    fn invokes(&mut self, sys: &mut System) -> u64 {
         let mut invoked = 0;
-        while let Some(callback) = self.srcu().ready() {
-            self.stats.holds(self.now, callback.func, false);
-            if self.stats.counts(self.now) {
-                let func = &mut self.stats.funcs[callback.func];
-                func.invoked += 1;
-                func.delays.push(self.now - callback.queued_at);
-            }
+        while let Some(callback) = self.ready() {
+            let (func, queued) = (callback.func, callback.queued_at);
+            sys.stats.invoked(sys.now, func, queued);
             invoked += 1;
         }
         invoked
     }
 
-    /// What the domain has shown, if it was ever used.
-    pub(crate) fn srcu_stats(&self) -> Option<SrcuStats> {
-        self.srcu.as_ref().map(|it| SrcuStats {
-            spanned: it.spanned,
-            turns: it.global.counts().turns,
-            ..it.stats.clone()
-        })
-    }
-
-    /// Its violations, and the callbacks that it owes.
-    pub(crate) fn srcu_oracle(&self) -> (u64, u64) {
-        let it = self.srcu.as_ref().map(|it| &it.oracle);
-        it.map_or((0, 0), |it| (it.early(), it.owed()))
-    }
-
-    /// Is one of its grace periods in progress, or asked for?
-    pub(crate) fn srcu_busy(&self) -> bool {
-        self.srcu.as_ref().is_some_and(|it| it.global.busy())
-    }
-
     /// What it has still to do, in words.
-    pub(crate) fn srcu_pending(&self) -> Option<String> {
-        let it = self.srcu.as_ref()?;
-        let (owed, waits) = (it.oracle.owed(), it.waiters.len());
-        (it.global.busy() || owed > 0).then(|| {
+    pub fn pending(&self, sys: &System) -> Option<String> {
+        let worker = self.worker?;
+        let (owed, waits) = (self.oracle.owed(), self.waiters.len());
+        (self.global.busy() || owed > 0).then(|| {
             let open = |count| {
-                sum(&it.counts.locks, count).wrapping_sub(sum(&it.counts.unlocks, count))
+                sum(&self.counts.locks, count).wrapping_sub(sum(&self.counts.unlocks, count))
             };
-            let worker = crate::kernel::pending::state(self.tasks[it.worker].state);
+            let worker = crate::kernel::pending::state(sys.tasks[worker].state);
             format!(
                 "SRCU: {:?}, {} and {} sections open, {waits} callers, {owed} callbacks; its worker is \
                  {worker}",
-                it.global.phase(),
+                self.global.phase(),
                 open(0),
                 open(1),
             )
+        })
+    }
+
+    /// What the domain has shown, if it was ever used.
+    pub fn shown(&self) -> Option<SrcuStats> {
+        self.worker.map(|_| SrcuStats {
+            spanned: self.spanned,
+            turns: self.global.counts().turns,
+            ..self.stats.clone()
         })
     }
 }

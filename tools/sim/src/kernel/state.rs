@@ -30,54 +30,46 @@ pub(in crate::kernel) mod idling;
 
 /// A machine.
 pub struct Machine {
-    pub(crate) options: Options,
-    pub(crate) now: u64,
     pub(in crate::kernel) events: u64,
-    pub(crate) queue: Queue<Event>,
+    pub(crate) sys: System,
     pub(crate) rcu: Rcu,
-    pub(crate) cores: Vec<Core>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) wheel: Wheel,
-    pub(crate) stats: Stats,
-    pub(crate) gp_thread: usize,
-    pub(crate) rcuogs: Vec<Option<usize>>,
-    pub(crate) rcuops: Vec<Option<usize>>,
-    /// Tasks that the grace-period thread wakes directly.
-    pub(crate) waiters: VecDeque<(Pos, usize)>,
-    /// `kworker/rcu` wakes those below this.
-    pub(crate) deferred: Option<Pos>,
-    pub(crate) kworker: usize,
-    pub(crate) in_flight: GracePeriod,
     pub(crate) exp: Expediting,
     pub(crate) barrier: Barriers,
-    pub(crate) srcu: Option<Box<Srcu>>,
-    pub(crate) oracle: Oracle,
-    pub(crate) preempted: u64,
-    pub(crate) latched: u64,
-    pub(crate) departures: u64,
+    pub(crate) srcu: Srcu,
+    pub(crate) live_tasks: usize,
+    pub(crate) syscalls: SysCalls,
+    pub(crate) locks: LockTable,
+}
+
+/// What RCU stands on: CPUs, tasks, timers, time, and what is counted. Its steps change nothing of RCU.
+pub(crate) struct System {
+    pub options: Options,
+    pub now: u64,
+    pub queue: Queue<Event>,
+    pub cores: Vec<Core>,
+    pub tasks: Vec<Task>,
+    pub wheel: Wheel,
+    pub stats: Stats,
+    pub oracle: Oracle,
+    pub tally: Tally,
     /// The CPU whose tick keeps the time for CPUs of `nohz_full`, if there are any.
-    pub(crate) timekeeper: Option<CpuId>,
+    pub timekeeper: Option<CpuId>,
     /// The next jiffy to begin, if a CPU needs it.
     pub(in crate::kernel) jiffy_at: Option<u64>,
     /// With one CPU at a time: the one that executes, the last one, and those that want to.
-    pub(crate) executing: Option<CpuId>,
-    pub(crate) last: CpuId,
-    pub(crate) waiting: BTreeSet<CpuId>,
+    pub executing: Option<CpuId>,
+    pub last: CpuId,
+    pub waiting: BTreeSet<CpuId>,
     /// Sleeps that end by clocks of their own, the earliest first: time, CPU, task and round. Kept where the
     /// machine has idle states, or CPUs are serial.
     pub(in crate::kernel) alarms: BTreeSet<(u64, CpuId, usize, u64)>,
-    pub(crate) live_tasks: usize,
     /// The numbers of functions by their names: a trace can have as many as records.
     pub(in crate::kernel) functions: HashMap<String, usize>,
-    pub(crate) chance: Chance,
+    pub chance: Chance,
     /// Injected faults, on request.
-    pub(crate) faulty: Option<Box<Faulty>>,
+    pub faulty: Option<Box<Faulty>>,
     /// What its CPUs do when they halt, if it has idle states.
-    pub(crate) idling: Option<Box<Idling>>,
-    pub(crate) tally: Tally,
-    pub(crate) syscalls: SysCalls,
-    /// Of offloaded CPUs that have queued.
-    pub(crate) locks: BTreeMap<CpuId, Locks>,
+    pub idling: Option<Box<Idling>>,
 }
 
 /// What follows the beginning of a piece of work.
@@ -92,11 +84,22 @@ pub(crate) enum Act {
     Halt,
 }
 
-/// The engine's state, and what it asks about.
+/// The engine's state, what it asks about, and the threads that work for it.
 pub(crate) struct Rcu {
     pub global: Global,
     pub cpus: Vec<Cpu>,
     pub groups: Vec<Option<Group>>,
+    pub gp_thread: usize,
+    pub rcuogs: Vec<Option<usize>>,
+    pub rcuops: Vec<Option<usize>>,
+    pub kworker: usize,
+    /// The task `kworker/rcu_exp`.
+    pub exp_worker: usize,
+    /// Tasks that the grace-period thread wakes directly.
+    pub waiters: VecDeque<(Pos, usize)>,
+    /// `kworker/rcu` wakes those below this.
+    pub deferred: Option<Pos>,
+    pub in_flight: GracePeriod,
     pub watch: Vec<Watching>,
     pub(in crate::kernel) present: Vec<u64>,
     pub(in crate::kernel) leaf_of: Vec<u16>,
@@ -139,8 +142,6 @@ pub(in crate::kernel) struct BarrierCaller {
 /// Callers, and what the worker does.
 #[derive(Debug, Default)]
 pub(crate) struct Expediting {
-    /// The task `kworker/rcu_exp`.
-    pub worker: usize,
     pub(in crate::kernel) stage: WorkerStage,
     /// The holder of the role: its cookie, and the task that waits.
     pub(in crate::kernel) job: Option<(Seq, usize)>,
@@ -196,6 +197,10 @@ pub(crate) struct Faulty {
     pub(in crate::kernel) happened: u64,
 }
 
+/// The locks of offloaded CPUs that have queued.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LockTable(pub(in crate::kernel) BTreeMap<CpuId, Locks>);
+
 /// Both locks of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Locks {
@@ -233,6 +238,9 @@ pub(crate) struct Tally {
     pub states: BTreeSet<u64>,
     pub looked: u64,
     pub spanned: u64,
+    pub preempted: u64,
+    pub latched: u64,
+    pub departures: u64,
     pub toggles: u64,
     pub shrunk: u64,
     /// The first section that the normal one under way, and the expedited one, need not wait for.

@@ -18,7 +18,7 @@ use quiescent_kernel::CpuId;
 
 use crate::input::op::SysCallName;
 use crate::kernel::cpu::Whose;
-use crate::kernel::state::{Act, Machine};
+use crate::kernel::state::{Act, Rcu, SysCalls, System};
 use crate::record::notes::What;
 use crate::record::syscalls::{Owed, SysCall};
 
@@ -26,42 +26,41 @@ use crate::record::syscalls::{Owed, SysCall};
 /// only.
 const COST: u64 = 100;
 
-impl Machine {
+impl SysCalls {
     /// A task enters a system call.
     ///
     /// # Panics
     /// If it is in one: the workload is wrong.
-    pub(crate) fn enter_call(
+    pub fn enter(
         &mut self,
+        sys: &System,
+        rcu: &Rcu,
         cpu: CpuId,
         task: usize,
-        name: SysCallName,
-        argument: u64,
+        (name, argument): (SysCallName, u64),
     ) -> Act {
-        let counts = self.stats.counts(self.now);
-        let calls = &mut self.syscalls;
-        let number = calls.count;
-        calls.count += 1;
-        let record = counts.then_some(calls.records.len());
-        let before = calls.inside.insert(task, (name, record));
+        let (number, counts) = (self.count, sys.counts());
+        self.count += 1;
+        let record = counts.then_some(self.records.len());
+        let before = self.inside.insert(task, (name, record));
         assert!(
             before.is_none(),
             "task {:?} is in a call already",
-            self.tasks[task].name
+            sys.tasks[task].name
         );
         if counts {
-            calls.records.push(SysCall {
+            self.records.push(SysCall {
                 number,
                 name,
                 argument,
                 task,
                 cpu,
-                entered: self.now,
+                entered: sys.now,
                 left: None,
                 callbacks: Vec::new(),
             });
         }
-        self.rcu.notes().say(What::SysEnter(name, argument));
+        rcu.notes().say(What::SysEnter(name, argument));
         Act::Busy(COST)
     }
 
@@ -69,27 +68,27 @@ impl Machine {
     ///
     /// # Panics
     /// If it is in none: the workload is wrong.
-    pub(crate) fn leave_call(&mut self, task: usize) -> Act {
-        let inside = self.syscalls.inside.remove(&task);
+    pub fn leave(&mut self, sys: &System, rcu: &Rcu, task: usize) -> Act {
+        let inside = self.inside.remove(&task);
         let Some((name, record)) = inside else {
-            panic!("task {:?} is in no call", self.tasks[task].name);
+            panic!("task {:?} is in no call", sys.tasks[task].name);
         };
         if let Some(record) = record {
-            self.syscalls.records[record].left = Some(self.now);
+            self.records[record].left = Some(sys.now);
         }
-        self.rcu.notes().say(What::SysExit(name));
+        rcu.notes().say(What::SysExit(name));
         Act::Busy(COST)
     }
 
     /// The task that runs on `cpu` queues a callback of this function: it is noted in the task's call, if
     /// that has a record.
-    pub(crate) fn owes_call(&mut self, cpu: CpuId, func: usize) -> Option<Whose> {
-        let task = self.cores[cpu as usize].current?;
-        let record = self.syscalls.inside.get(&task)?.1?;
-        let callbacks = &mut self.syscalls.records[record].callbacks;
+    pub fn owes(&mut self, sys: &System, cpu: CpuId, func: usize) -> Option<Whose> {
+        let task = sys.cores[cpu as usize].current?;
+        let record = self.inside.get(&task)?.1?;
+        let callbacks = &mut self.records[record].callbacks;
         callbacks.push(Owed {
             func,
-            queued: self.now,
+            queued: sys.now,
             invoked: None,
         });
         Some(Whose {
@@ -99,10 +98,10 @@ impl Machine {
     }
 
     /// That callback has been invoked.
-    pub(crate) fn repaid(&mut self, whose: Option<Whose>) {
+    pub fn repaid(&mut self, now: u64, whose: Option<Whose>) {
         if let Some(Whose { call, index }) = whose {
-            let call = &mut self.syscalls.records[call as usize];
-            call.callbacks[index as usize].invoked = Some(self.now);
+            let call = &mut self.records[call as usize];
+            call.callbacks[index as usize].invoked = Some(now);
         }
     }
 }

@@ -69,20 +69,18 @@ impl Tally {
 impl Machine {
     /// Counts states and trace points from now on. That takes time.
     pub fn keep_tally(&mut self) {
-        self.tally.on = true;
+        self.sys.tally.on = true;
         self.rcu.notes().count_points();
     }
 
     /// What the run has done, by name; `torture/metrics.txt` says what each is.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
-        let (stats, tally) = (&self.stats, &self.tally);
+        let (stats, tally) = (&self.sys.stats, &self.sys.tally);
         let invoked = stats.funcs.iter().map(|func| func.invoked);
         let scans = stats.grace_periods.iter().map(|gp| u64::from(gp.scans));
-        let srcu = self.srcu_stats().unwrap_or_default();
-        let ksoftirqd = self
-            .tasks
-            .iter()
-            .filter(|it| it.name.starts_with("ksoftirqd"));
+        let srcu = self.srcu.shown().unwrap_or_default();
+        let tasks = self.sys.tasks.iter();
+        let ksoftirqd = tasks.filter(|it| it.name.starts_with("ksoftirqd"));
         BTreeMap::from([
             ("grace_periods", stats.grace_periods.len() as u64),
             ("expedited", self.rcu.global.counts().expedited),
@@ -90,7 +88,7 @@ impl Machine {
             ("spanned", tally.spanned),
             ("scans", scans.sum()),
             ("calls", stats.calls.len() as u64),
-            ("latched", self.latched),
+            ("latched", self.sys.tally.latched),
             ("callbacks", invoked.sum()),
             ("barriers", self.barrier.engine.seq().ctr()),
             ("srcu_grace_periods", srcu.grace_periods.len() as u64),
@@ -98,20 +96,23 @@ impl Machine {
             ("srcu_turns", srcu.turns),
             ("srcu_calls", srcu.calls.len() as u64),
             ("srcu_reader_wakeups", srcu.reader_wakeups),
-            ("preempted_readers", self.preempted),
-            ("departures", self.departures),
+            ("preempted_readers", self.sys.tally.preempted),
+            ("departures", self.sys.tally.departures),
             ("toggles", tally.toggles),
             ("shrunk", tally.shrunk),
             ("ksoftirqd_wakeups", ksoftirqd.map(|it| it.wakeups).sum()),
-            ("faults", self.faulty.as_ref().map_or(0, |it| it.happened)),
+            (
+                "faults",
+                self.sys.faulty.as_ref().map_or(0, |it| it.happened),
+            ),
             ("events", self.events),
-            ("virtual_ms", self.now / 1_000_000),
+            ("virtual_ms", self.sys.now / 1_000_000),
         ])
     }
 
     /// The states it was in, by a hash, if they are counted.
     pub fn states(&self) -> &BTreeSet<u64> {
-        &self.tally.states
+        &self.sys.tally.states
     }
 
     /// The engine's trace points that were reached, if they are counted.

@@ -223,7 +223,7 @@ pub(crate) const BYTES_PER_CPU: usize = size_of::<Credits>() + size_of::<(u64, u
 
 impl Stats {
     /// A callback of this function was queued, or (`false`) is finished.
-    pub(crate) fn holds(&mut self, now: u64, func: usize, more: bool) {
+    fn holds(&mut self, now: u64, func: usize, more: bool) {
         self.held.pass(now, self.from, self.until);
         let bytes = self.funcs[func].bytes;
         let (count, held) = &mut self.held.now;
@@ -232,6 +232,23 @@ impl Stats {
         } else {
             (*count, *held) = (*count - 1, *held - bytes);
         }
+    }
+
+    /// A callback of this function is queued: the function's counts, if that counts.
+    pub(crate) fn queued(&mut self, now: u64, func: usize) -> Option<&mut Func> {
+        self.holds(now, func, true);
+        let it = self.counts(now).then_some(&mut self.funcs[func])?;
+        it.queued += 1;
+        Some(it)
+    }
+
+    /// One that was queued then is invoked: the same.
+    pub(crate) fn invoked(&mut self, now: u64, func: usize, queued: u64) -> Option<&mut Func> {
+        self.holds(now, func, false);
+        let it = self.counts(now).then_some(&mut self.funcs[func])?;
+        it.invoked += 1;
+        it.delays.push(now - queued);
+        Some(it)
     }
 
     pub(crate) fn counts(&self, now: u64) -> bool {

@@ -69,7 +69,7 @@ impl Machine {
     /// If `out` cannot be written to.
     pub fn write_trace(&self, out: &mut impl Write) -> io::Result<()> {
         let lines = self.rcu.notes().lines();
-        let (n, cpus) = (lines.len(), self.options.cpus);
+        let (n, cpus) = (lines.len(), self.sys.options.cpus);
         write!(
             out,
             "{HEAD}# entries-in-buffer/entries-written: {n}/{n}   #P:{cpus}\n{COLUMNS}"
@@ -117,7 +117,7 @@ impl Machine {
                 func,
                 n_cbs,
             } => {
-                let func = &self.stats.funcs[func].name;
+                let func = &self.sys.stats.funcs[func].name;
                 writeln!(
                     out,
                     "rcu_callback: rcu_preempt rhp={} func={func} {n_cbs}",
@@ -125,7 +125,7 @@ impl Machine {
                 )
             }
             What::Invoke { whose, pos, func } => {
-                let func = &self.stats.funcs[func].name;
+                let func = &self.sys.stats.funcs[func].name;
                 writeln!(
                     out,
                     "rcu_invoke_callback: rcu_preempt rhp={} func={func}",
@@ -172,7 +172,7 @@ impl Machine {
     fn comm(&self, task: Option<usize>, cpu: u32) -> (String, usize) {
         match task {
             Some(task) => {
-                let name = self.tasks[task].name.chars().take(15).collect();
+                let name = self.sys.tasks[task].name.chars().take(15).collect();
                 (name, FIRST_PID + task)
             }
             None => (format!("swapper/{cpu}"), 0),

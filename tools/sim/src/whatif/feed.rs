@@ -226,7 +226,7 @@ impl FedMachine {
             if at > until {
                 break;
             }
-            let mut options = self.machine.options.clone();
+            let mut options = self.machine.sys.options.clone();
             let changed = settings::apply(&mut options, &[(key, value)]);
             self.later.pop_front();
             self.machine.run(at.max(self.machine.now()));
@@ -331,8 +331,8 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Fee
     }
     let most = scripts.iter().map(|it| it.waits).max().unwrap_or(0);
     scripts.retain(|it| it.waits >= most / SHARE);
-    machine.outside_ticks(&doings.ticks);
-    machine.outside_interrupts(&doings.interrupts);
+    machine.sys.outside_ticks(&doings.ticks);
+    machine.sys.outside_interrupts(&doings.interrupts);
     FedMachine {
         machine,
         scripts,
@@ -446,7 +446,7 @@ fn spawn(
         shift: Rc::clone(&shift),
         begins: Some(recorded.window.start_ns),
         waits: None,
-        switch: machine.options.costs.switch,
+        switch: machine.sys.options.costs.switch,
         in_kernel,
         uncounted: (recorded.window.start_ns, uncounted),
     };

@@ -256,7 +256,7 @@ impl Trace {
         placement: Placement,
         stop: impl Fn() -> bool,
     ) -> Option<(Machine, Stats)> {
-        let cpus = fed.machine.options.cpus;
+        let cpus = fed.machine.sys.options.cpus;
         placement.apply(&mut fed.machine, cpus);
         let start = self.recorded.window.start_ns;
         let (mut now, mut slice) = (start, 0);

@@ -90,10 +90,10 @@ fn the_workload_has_the_published_cycle() {
 fn each_thread_closes_on_the_published_cpu() {
     let (machine, _, calls) = shoot("1");
     for it in rows().iter().filter(|it| it.3 == "close") {
-        let model = |task: &usize| machine.tasks[*task].name.starts_with(&it.2);
+        let model = |task: &usize| machine.sys.tasks[*task].name.starts_with(&it.2);
         let theirs: Vec<usize> = calls.iter().map(|it| it.task).filter(model).collect();
         assert!(theirs.len() > 30, "{}", it.2);
-        let there = |&task: &usize| machine.tasks[task].cpu == Some(it.1 as u32);
+        let there = |&task: &usize| machine.sys.tasks[task].cpu == Some(it.1 as u32);
         assert!(theirs.iter().all(there), "{} is not on CPU {}", it.2, it.1);
     }
 }

@@ -15,47 +15,41 @@ use quiescent_kernel::CpuId;
 use super::Ticks;
 use crate::idling::package::{Cause, Who};
 use crate::kernel::cpu::Exec;
-use crate::kernel::state::Machine;
+use crate::kernel::state::{Rcu, System};
 use crate::kernel::task::Kind;
 use crate::kernel::wheel::{For, Timer};
 
-impl Machine {
+impl System {
     /// `cpu` is about to be woken for this.
-    pub(crate) fn blames(&mut self, cpu: CpuId, who: Who) {
-        if self.idling.is_none() {
-            return;
-        }
-        let cause = self.cause(cpu, who);
+    pub fn blames(&mut self, rcu: &Rcu, cpu: CpuId, who: Who) {
+        let cause = self.cause(rcu, cpu, who);
         if let Some(idling) = &mut self.idling {
-            idling.cpus[cpu as usize].because = Some(cause);
+            idling.cpus[cpu as usize].because = cause;
         }
     }
 
     /// The next interrupt is sent for this task.
-    pub(crate) fn sends_for(&mut self, task: usize) {
+    pub fn sends_for(&mut self, task: usize) {
         if let Some(idling) = &mut self.idling {
             idling.sent_for = Some(task);
         }
     }
 
     /// An interrupt is about to be sent, for the task that was named, if any. Returns that task.
-    pub(crate) fn sent_for(&mut self) -> Option<usize> {
+    pub fn sent_for(&mut self) -> Option<usize> {
         self.idling.as_mut().and_then(|it| it.sent_for.take())
     }
 
     /// It is on its way to `cpu`.
-    pub(crate) fn interrupt_sent(&mut self, cpu: CpuId, task: Option<usize>) {
-        if self.idling.is_none() {
-            return;
-        }
-        let cause = self.cause(cpu, task.map_or(Who::Interrupt, Who::Task));
+    pub fn interrupt_sent(&mut self, rcu: &Rcu, cpu: CpuId, task: Option<usize>) {
+        let cause = self.cause(rcu, cpu, task.map_or(Who::Interrupt, Who::Task));
         if let Some(idling) = &mut self.idling {
-            idling.cpus[cpu as usize].interrupts.push_back(cause);
+            idling.cpus[cpu as usize].interrupts.extend(cause);
         }
     }
 
     /// It has arrived.
-    pub(crate) fn interrupt_arrives(&mut self, cpu: CpuId) {
+    pub fn interrupt_arrives(&mut self, cpu: CpuId) {
         if let Some(idling) = &mut self.idling {
             let it = &mut idling.cpus[cpu as usize];
             it.because = it.interrupts.pop_front();
@@ -63,19 +57,24 @@ impl Machine {
     }
 
     /// These CPUs are about to take a tick; for some of them a clock has expired.
-    pub(crate) fn blames_jiffy(&mut self, due: impl Iterator<Item = CpuId>, rung: &[(CpuId, For)]) {
+    pub fn blames_jiffy(
+        &mut self,
+        rcu: &Rcu,
+        due: impl Iterator<Item = CpuId>,
+        rung: &[(CpuId, For)],
+    ) {
         if self.idling.is_none() {
             return;
         }
         for cpu in due {
             if self.cores[cpu as usize].exec == Exec::Halted {
-                let who = self.who_ticks(cpu, rung);
-                self.blames(cpu, who);
+                let who = self.who_ticks(rcu, cpu, rung);
+                self.blames(rcu, cpu, who);
             }
         }
     }
 
-    fn who_ticks(&self, cpu: CpuId, rung: &[(CpuId, For)]) -> Who {
+    fn who_ticks(&self, rcu: &Rcu, cpu: CpuId, rung: &[(CpuId, For)]) -> Who {
         let idling = self.idling.as_ref().expect("it is there");
         let ticks = self.wheel.ticks(cpu);
         if ticks && idling.cpus[cpu as usize].ticks == Ticks::Callbacks {
@@ -85,7 +84,7 @@ impl Machine {
         match self.wheel.first_due(cpu, self.jiffies(), all) {
             Some(Timer::Wake(task)) => Who::Task(task),
             Some(Timer::Group(group)) => {
-                let thread = self.rcuogs[group as usize];
+                let thread = rcu.rcuogs[group as usize];
                 thread.map_or(Who::Clock, Who::Task)
             }
             None if ticks => Who::Tick,
@@ -94,13 +93,17 @@ impl Machine {
         }
     }
 
-    /// The cause, with the callback's function where it is about callbacks.
-    fn cause(&self, cpu: CpuId, who: Who) -> Cause {
+    /// The cause, with the callback's function where it is about callbacks; none if there are no idle states.
+    fn cause(&self, rcu: &Rcu, cpu: CpuId, who: Who) -> Option<Cause> {
+        self.idling.as_ref()?;
         let func = match who {
             Who::Task(task) => match self.tasks[task].kind {
-                Kind::GpThread => self.oldest((0..self.options.cpus).filter(|&it| self.shows(it))),
+                Kind::GpThread => {
+                    let all = 0..self.options.cpus;
+                    self.oldest(all.filter(|&it| self.shows(rcu, it)))
+                }
                 Kind::Rcuog(group) => {
-                    let group = self.rcu.groups[group as usize].as_ref();
+                    let group = rcu.groups[group as usize].as_ref();
                     let members = group.map_or(&[][..], |it| it.members());
                     self.oldest(members.iter().copied())
                 }
@@ -111,7 +114,7 @@ impl Machine {
             Who::TickForCallbacks | Who::Look => self.oldest([cpu].into_iter()),
             _ => None,
         };
-        Cause { who, func }
+        Some(Cause { who, func })
     }
 
     /// The function of the oldest callback of these CPUs.
@@ -122,8 +125,8 @@ impl Machine {
     }
 
     /// Has this CPU a callback that grace periods see?
-    fn shows(&self, cpu: CpuId) -> bool {
-        let member = self.rcu.cpus[cpu as usize].member();
+    fn shows(&self, rcu: &Rcu, cpu: CpuId) -> bool {
+        let member = rcu.cpus[cpu as usize].member();
         let hidden = member.bypass().max(member.lazy());
         self.cores[cpu as usize].fifo.len() as u64 > hidden
     }

@@ -3,11 +3,11 @@
 use super::{Book, Idling};
 use crate::idling::package::{Cause, Who, Window, within};
 use crate::idling::{Blocked, By, Idled, Profile, Residency};
-use crate::kernel::state::Machine;
+use crate::kernel::state::System;
 
-impl Machine {
+impl System {
     /// What there is to show of idle states, if there are any.
-    pub(crate) fn idled(&self) -> Option<Idled> {
+    pub fn idled(&self) -> Option<Idled> {
         let mut idling = self.idling.clone()?;
         let window = (self.stats.from, self.stats.until);
         for cpu in 0..self.options.cpus {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::idling::{Blocked, Idled, Residency};
-use crate::{Op, Stats, Steps, Time, Work, Workload, settings};
+use crate::{Machine, Op, Stats, Steps, Time, Work, Workload, settings};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;

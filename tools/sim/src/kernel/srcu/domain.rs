@@ -15,16 +15,17 @@ use crate::record::stats::{GracePeriod, SrcuStats};
 /// A domain.
 #[derive(Debug)]
 pub(crate) struct Srcu {
-    pub(super) global: Global,
+    pub(in crate::kernel) global: Global,
     pub(super) counts: Counts,
-    pub(super) worker: usize,
+    /// Its task, from its first use on.
+    pub(super) worker: Option<usize>,
     /// What the worker does next.
     pub(super) next: Next,
     /// It sleeps, or is about to, until a section of a flagged count ends.
     pub(super) armed: bool,
     pub(super) waiters: VecDeque<(Pos, usize)>,
     pub(super) callbacks: VecDeque<(Seq, Callback)>,
-    pub(super) oracle: Oracle,
+    pub(in crate::kernel) oracle: Oracle,
     /// When the grace period under way began, the first section that it need not wait for, and the scans
     /// before.
     pub(super) since: (u64, u64, u64),
@@ -50,6 +51,12 @@ pub(super) fn sum(all: &[[u64; 2]], count: usize) -> u64 {
 }
 
 impl Counts {
+    /// So many CPUs are counted on: a machine that does not use the domain has no memory for them.
+    pub(super) fn have(&mut self, cpus: u32) {
+        self.locks.resize(cpus as usize, [0; 2]);
+        self.unlocks.resize(cpus as usize, [0; 2]);
+    }
+
     pub(super) fn add_up_unlocks(&self) -> [u64; 2] {
         [0, 1].map(|count| sum(&self.unlocks, count))
     }
@@ -76,7 +83,7 @@ impl Host for Counts {
 }
 
 impl Srcu {
-    pub(super) fn new(cpus: u32, worker: usize) -> Srcu {
+    pub(in crate::kernel) fn new() -> Srcu {
         let config = Config {
             pace: Pace {
                 spin: 1,
@@ -98,12 +105,12 @@ impl Srcu {
         Srcu {
             global,
             counts: Counts {
-                locks: vec![[0; 2]; cpus as usize],
-                unlocks: vec![[0; 2]; cpus as usize],
+                locks: Vec::new(),
+                unlocks: Vec::new(),
                 ended: None,
                 flags: Default::default(),
             },
-            worker,
+            worker: None,
             next: Next::Again,
             armed: false,
             waiters: VecDeque::new(),

@@ -141,7 +141,7 @@ fn with_more_input_rcus_threads_move_on_as_the_other_threads_do() {
     trace.doings.driver = vec![(start + 1_000_000, 0), (start + 2_000_000, 1)];
     let places = |feed| {
         let fed = feed::machine(&trace.recorded, &trace.doings, trace.options(), feed);
-        let tasks = fed.machine.tasks.into_iter();
+        let tasks = fed.machine.sys.tasks.into_iter();
         tasks.map(|it| (it.name, it.places)).collect::<Vec<_>>()
     };
     let longer = places(Feed::of(1).longer(2.0));
