@@ -65,10 +65,8 @@ fn page_faults() -> i64 {
     // SAFETY: numbers, which zeros are.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: it writes to the place that it is given.
-    assert_eq!(
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) },
-        0
-    );
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+    assert_eq!(failed, 0);
     usage.ru_minflt
 }
 
