@@ -209,15 +209,19 @@ pub fn ask(
         return Err(Error::Usage(why));
     }
     bar.begin("model: change", 2 * slices(trace, times));
-    let Some((before, after, feed)) = both(trace, &machines, times, step) else {
+    let Some((before, mut after, feed)) = both(trace, &machines, times, step) else {
         return Ok(None);
     };
-    let mut lines = lines(trace, &before, &after);
-    if changes(&lines) {
-        let Some(others) = elsewhere(trace, &fit, &machines, feed, change, control)? else {
+    let mut all = lines(trace, &before, &after);
+    if changes(&all) {
+        let Some(mut others) = elsewhere(trace, &fit, &machines, feed, change, control)? else {
             return Ok(None);
         };
-        spread(&mut lines, &others);
+        if trace.booted(&machines).is_some() {
+            std::mem::swap(&mut others[0].1, &mut after);
+            all = lines(trace, &before, &after);
+        }
+        spread(&mut all, &others);
     }
     bar.end();
     let inferred = trace.inferred.settings();
@@ -240,7 +244,7 @@ pub fn ask(
             barriers: trace.waits(Awaited::Callbacks).0,
         },
         machines,
-        lines,
+        lines: all,
         took: [&before, &after].map(Stats::seconds),
         again: feed != Feed::of(times),
         lacks: [&before, &after]
@@ -268,16 +272,14 @@ fn lacking(stats: &Stats) -> f64 {
     }
 }
 
-/// The machine as recorded, and with the change; what both were fed.
-type Both = (Stats, Stats, Feed);
-
-/// Runs both, once more with more input if one has none left. None if `stop` said so.
+/// Runs the machine as recorded, and with the change, once more with more input if one has none left, and
+/// says what both were fed. None if `stop` said so.
 fn both(
     trace: &Trace,
     machines: &[Options; 2],
     times: u64,
     stop: impl Fn() -> bool,
-) -> Option<Both> {
+) -> Option<(Stats, Stats, Feed)> {
     let run = |feed| {
         let run = |it| trace.run_with(it, feed, Placement::Recorded, &stop);
         Some((run(&machines[0])?, run(&machines[1])?, feed))
@@ -294,7 +296,8 @@ fn both(
     }
 }
 
-/// The change once more, where a scheduler might have had RCU's threads elsewhere, on machines that the trace
+/// The change once more: first where a boot most likely puts RCU's threads, if it needs one; then where a
+/// scheduler might have had them, on machines that the trace
 /// does not tell apart, and where work that may be in the kernel is.
 fn elsewhere(
     trace: &Trace,
@@ -309,7 +312,8 @@ fn elsewhere(
         control.stopped()
     };
     let mut all = Vec::new();
-    let placements = trace.placements(&machines[1]);
+    let booted = trace.booted(machines).into_iter();
+    let placements: Vec<_> = booted.chain(trace.placements(&machines[1])).collect();
     let in_kernel = uninterrupted(&trace.recorded, &trace.doings, feed);
     let pairs = fit.alike.len() + usize::from(in_kernel.is_some());
     let runs = (placements.len() + 2 * pairs) as u64;

@@ -1,12 +1,11 @@
 //! Doubts about the figures of a replay, in sentences: the fit, missing parts of the trace, unknown facts.
 
-use super::Answer;
 use super::doings::Awaited;
-use super::{Line, Trace};
+use super::{Answer, Line, Placement, Trace};
 use crate::load::settings;
 
 /// Fewer events in the window are a matter of chance.
-const FEW: u64 = 25;
+pub(super) const FEW: u64 = 25;
 
 /// More callbacks than this share that were queued unseen are worth a word.
 const UNSEEN: f64 = 0.05;
@@ -43,10 +42,12 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
         ));
     }
     let machine = &answer.machines[1];
-    if !machine.offloaded().is_empty() && trace.recorded.offloaded.is_empty() {
+    let booted = trace.booted(&answer.machines);
+    if let Some(Placement::Booted(gp)) = booted.filter(|_| answer.no_effect().is_none()) {
+        let gp = gp.map_or("as recorded".into(), |it| format!("on CPU {it} (idle)"));
         all.push(format!(
-            "the trace has no rcuog and rcuop: the model has them begin on CPU {} (gp_cpu) and stay; ticks \
-             and idle entries depend on where a scheduler puts them",
+            "a boot with the change places RCU's threads anew: the model has rcu_preempt {gp}, and rcuog \
+             begins on CPU {} (gp_cpu), which is likely, not certain; ticks and idle entries depend on it",
             machine.gp_cpu
         ));
     }
@@ -97,11 +98,14 @@ fn fit(answer: &Answer, all: &mut Vec<String>) {
             wrong.join(", ")
         ));
     }
-    let few = |it: &&Line| it.decides && it.count.is_some_and(|it| it < FEW);
-    let few = names(answer.lines.iter().filter(few));
+    // What is fed again is no more input.
+    let changed = |it: &Line| (it.changed * answer.fed.seconds) as u64;
+    let few = |it: &Line| it.count.is_some_and(|n| n.min(changed(it)) < FEW);
+    let few = names(answer.lines.iter().filter(|it| it.decides && few(it)));
     if !few.is_empty() {
         all.push(format!(
-            "the trace has fewer than {FEW} of what {} counts: that is a matter of chance; record for longer",
+            "the trace has fewer than {FEW} of what {} counts, or would have with the change: that is a \
+             matter of chance; record for longer",
             few.join(" and ")
         ));
     }

@@ -21,9 +21,9 @@
 //! synchronous, expedited and barriers' waits take. What follows a wait moves with it (`feed`).
 //!
 //! # What a change makes of the input
-//! Where `rcu_preempt` ran is kept. Threads that the trace does not have (`rcuog`, `rcuop` of a trace without
-//! offloading) begin where the model has them begin, CPU `gp_cpu` and the CPU that wakes them first, and
-//! stay; on the machine of the shared traces they nearly do. Those that the change takes away are not there.
+//! Where RCU's threads ran is kept. With a change that needs a boot `rcu_preempt` is on a CPU that others do
+//! not use (`placement`), and `rcuog` and `rcuop` begin where the model has them begin, CPU `gp_cpu` and the
+//! CPU that wakes them first, and stay. Those that the change takes away are not there.
 //! Work that a callback starts (a work item that it queues) happens when it did.
 //!
 //! ```

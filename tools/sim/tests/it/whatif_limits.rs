@@ -321,6 +321,42 @@ fn the_range_has_all_threads_where_the_grace_period_thread_was_recorded() {
 }
 
 #[test]
+fn a_change_that_needs_a_boot_has_the_grace_period_thread_on_a_cpu_of_its_own() {
+    let seen = |gp_cpu, moves, set| {
+        let sets = [("cpus", "8"), ("gp_cpu", gp_cpu), ("moves", moves)];
+        let trace = read(&computes(Smp::Parallel, &[], &sets), FROM, UNTIL);
+        let answer = asked(&trace, set);
+        let ticks = |placement| {
+            let stats = trace.run_with(&answer.machines[1], Feed::of(1), placement, || false);
+            let stats = stats.unwrap();
+            of(&whatif::lines(&trace, &stats, &stats), "idle_ticks_per_s").changed
+        };
+        let changed = of(&answer.lines, "idle_ticks_per_s").changed;
+        let said = answer.doubts.iter().any(|it| it.contains("a boot"));
+        (
+            changed,
+            ticks(Placement::Recorded),
+            ticks(Placement::Booted(Some(7))),
+            said,
+        )
+    };
+    // CPU 1 has the load: most boots put the thread elsewhere.
+    let (changed, recorded, elsewhere, said) = seen("1", "never", "rcu=offload");
+    assert!(
+        changed == elsewhere && changed != recorded && said,
+        "{changed} {recorded} {elsewhere}"
+    );
+    // A running kernel lets this be changed; the next one sees the thread on a CPU of its own.
+    let (changed, recorded, _, said) = seen("1", "never", "jiffies_till_first_fqs=8");
+    assert!(changed == recorded && !said, "{changed} {recorded}");
+    let (changed, recorded, _, said) = seen("3", "never", "rcu=offload");
+    assert!(changed == recorded && said, "{changed} {recorded}");
+    // One that moves all the time is on no CPU in particular.
+    let (changed, recorded, _, said) = seen("1", "5ms", "rcu=offload");
+    assert!(changed == recorded && !said, "{changed} {recorded}");
+}
+
+#[test]
 fn the_range_has_work_that_nothing_interrupts() {
     // Eight tasks work 0.3 ms at a time, and one CPU executes at a time.
     let sets = "cpus=16 gp_cpu=1 smp=serial rate=100 tasks=8 seed=301400".split(' ');
