@@ -23,9 +23,9 @@ use quiescent::stats::DomainStatistics;
 use crate::words::{core, domain};
 
 /// The longest time that callbacks wait for others, so that one wake-up and one fence serve them all: that of
-/// a stream of callbacks. Rare ones wait a sixth of it ([rounds](quiescent_engine::Global::prompt_by)), as
+/// a stream of callbacks. Rare ones wait a quarter of it ([rounds](quiescent_engine::Global::prompt_by)), as
 /// long as those of `defer`.
-const PROMPT: Duration = Duration::from_millis(300);
+const PROMPT: Duration = Duration::from_millis(200);
 
 static LAZY: AtomicBool = AtomicBool::new(false);
 static DONE: AtomicBool = AtomicBool::new(false);

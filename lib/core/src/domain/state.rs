@@ -230,7 +230,7 @@ impl State {
         }
         if domain.readers.foreign().is_some() {
             // Their programs expect that a callback runs soon, and have nothing lazier for many.
-            config.defer.prompt_growth = 6;
+            config.defer.prompt_growth = 4;
         }
         State::leak_with(domain, config)
     }
