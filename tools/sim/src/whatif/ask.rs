@@ -297,8 +297,8 @@ fn both(
 }
 
 /// The change once more: first where a boot most likely puts RCU's threads, if it needs one; then where a
-/// scheduler might have had them, on machines that the trace
-/// does not tell apart, and where work that may be in the kernel is.
+/// scheduler might have had them, on machines that the trace does not tell apart, and where work that may be
+/// in the kernel is.
 fn elsewhere(
     trace: &Trace,
     fit: &Fit,

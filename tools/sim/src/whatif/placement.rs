@@ -77,9 +77,13 @@ impl Trace {
 
     /// CPUs that others use: where `rcuog` begins, and where most callbacks are queued.
     fn used(&self, options: &Options) -> BTreeSet<CpuId> {
-        let all = || self.recorded.in_window();
-        let queued = |cpu: &CpuId| all().filter(|it| it.cpu == *cpu).count();
-        let busiest = (0..self.recorded.cpus).max_by_key(queued);
+        let mut queued = vec![0u64; self.recorded.cpus as usize];
+        for arrival in self.recorded.in_window() {
+            if let Some(count) = queued.get_mut(arrival.cpu as usize) {
+                *count += 1;
+            }
+        }
+        let busiest = (0..self.recorded.cpus).max_by_key(|&it| queued[it as usize]);
         busiest.into_iter().chain([options.gp_cpu]).collect()
     }
 
