@@ -76,20 +76,18 @@ fn good_run(seconds: &str) -> String {
     missing
 }
 
-#[test]
-fn maps_are_among_what_a_run_uses() {
-    let arguments = [
-        "--duration",
-        "3",
-        "--seed",
-        "1",
-        "--json",
-        "--scenario",
-        "MAP01",
-    ];
-    let (output, text) = output(&arguments);
+/// What a run of three seconds, which finds nothing, says of a scenario.
+fn reported(scenario: &str) -> (Report, String) {
+    let arguments = "--duration 3 --seed 1 --json --scenario".split(' ');
+    let (output, text) = output(&arguments.chain([scenario]).collect::<Vec<_>>());
     assert_eq!(output.status.code(), Some(0), "{text}");
     let report = Report::from_json(&text).expect("the shape that every command shares");
+    (report, text)
+}
+
+#[test]
+fn maps_are_among_what_a_run_uses() {
+    let (report, text) = reported("MAP01");
     let of = |metric| report.find("quiescent", Kind::Mapped.name(), metric);
     for metric in ["ops", "age_0"] {
         assert!(of(metric).is_some_and(|row| row.median > 0.0), "{text}");
@@ -111,18 +109,8 @@ fn every_actor_acts() {
     std::fs::write(&file, ALL_ACTORS).expect("a place for a file");
     let path = file.to_str().expect("a plain name");
     // Long enough that a missing action is waited for, and found missing; the common pause is after two.
-    let (output, text) = output(&[
-        "--duration",
-        "3",
-        "--seed",
-        "1",
-        "--json",
-        "--scenario",
-        path,
-    ]);
+    let (report, text) = reported(path);
     std::fs::remove_file(&file).expect("it was there");
-    assert_eq!(output.status.code(), Some(0), "{text}");
-    let report = Report::from_json(&text).expect("the shape that every command shares");
     let here = guarantees();
     for role in Role::ALL {
         let (case, metric) = match role {
