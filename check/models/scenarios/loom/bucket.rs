@@ -1,15 +1,11 @@
-//! A bucket of the hash map under C11: the sources of `lib/collections/src/table/bucket.rs`.
-
-#[path = "../../../../lib/collections/src/table/bucket.rs"]
-#[allow(dead_code, reason = "not all of a bucket is needed here")]
-mod source;
+//! A bucket of the hash map under C11.
 
 use std::sync::Arc;
 
 use crate::common::{check, join};
+use quiescent_collections::check::{Bucket, tag_of};
 use quiescent_models::loom::Ordering::Relaxed;
 use quiescent_models::loom::{AtomicU32, thread};
-use source::{Bucket, tag_of};
 
 /// An old bucket, the one that its entry moves to, and the content of that entry.
 #[derive(Default)]

@@ -31,7 +31,7 @@ use quiescent::{Global, Guard, Handle, Reads, Weigh};
 
 use self::core::{Core, Weight};
 use crate::bounds::Stored;
-use crate::prim::{AtomicPtr, Mutex, Ordering, lock};
+use crate::prim::{AtomicPtr, Mutex, Ordering, const_new, lock};
 use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
@@ -182,14 +182,18 @@ impl<K, V> RcuHashMap<K, V> {
 }
 
 impl<K, V, S> RcuHashMap<K, V, S> {
+    const_new! {
     /// An empty map with this hasher. Allocates nothing.
-    pub const fn with_hasher(hasher: S) -> RcuHashMap<K, V, S> {
+    pub fn with_hasher(hasher: S) -> RcuHashMap<K, V, S> {
         RcuHashMap::with_hasher_in(hasher, Global)
     }
+    }
 
+    const_new! {
     /// A map with room for so many entries, and this hasher.
-    pub const fn with_capacity_and_hasher(capacity: usize, hasher: S) -> RcuHashMap<K, V, S> {
+    pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> RcuHashMap<K, V, S> {
         RcuHashMap::with_capacity_and_hasher_in(capacity, hasher, Global)
+    }
     }
 }
 
@@ -202,14 +206,17 @@ impl<K, V, D> RcuHashMap<K, V, RandomState, D> {
 }
 
 impl<K, V, S, D> RcuHashMap<K, V, S, D> {
+    const_new! {
     /// As [`with_hasher`](RcuHashMap::with_hasher), for readers under sections of `domain`.
-    pub const fn with_hasher_in(hasher: S, domain: D) -> RcuHashMap<K, V, S, D> {
+    pub fn with_hasher_in(hasher: S, domain: D) -> RcuHashMap<K, V, S, D> {
         RcuHashMap::with_capacity_and_hasher_in(0, hasher, domain)
     }
+    }
 
+    const_new! {
     /// As [`with_capacity_and_hasher`](RcuHashMap::with_capacity_and_hasher), for readers under sections of
     /// `domain`.
-    pub const fn with_capacity_and_hasher_in(
+    pub fn with_capacity_and_hasher_in(
         capacity: usize,
         hasher: S,
         domain: D,
@@ -221,6 +228,7 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
             weight: None,
             domain,
         }
+    }
     }
 
     /// Sets the function that weighs entries: it returns the bytes that a key and a value own besides their

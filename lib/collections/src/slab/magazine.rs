@@ -340,7 +340,7 @@ pub struct Magazines {
 impl Magazines {
     pub fn new() -> Magazines {
         Magazines {
-            leaves: [const { AtomicPtr::new(ptr::null_mut()) }; LEAVES],
+            leaves: Default::default(),
             shared: Magazine::new(NO_THREAD, SHARED),
             lock: Mutex::new(()),
         }

@@ -7,7 +7,7 @@ pub use bucket::{Bucket, LAST, LINK, Tags, tag_of};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr;
 
-use crate::prim::{AtomicPtr, AtomicUsize, Ordering};
+use crate::prim::{AtomicPtr, AtomicUsize, Ordering, are_zero};
 
 /// The smallest table has two buckets.
 const MIN_BITS: u32 = 1;
@@ -50,9 +50,11 @@ impl Table {
             handle_alloc_error(layout);
         }
         // SAFETY: a block at a multiple of 16 has room for that.
-        let buckets = unsafe { block.add(block.align_offset(align)) }.cast();
+        let first = unsafe { block.add(block.align_offset(align)) }.cast();
+        // SAFETY: as above, and it is zero.
+        unsafe { are_zero(first, 1 << bits, Bucket::default) };
         Box::new(Table {
-            buckets,
+            buckets: first,
             shift: u64::BITS - bits,
             block,
             layout,
