@@ -71,6 +71,12 @@ pub const COUNTED: (usize, usize) = (512, 1024);
 #[cfg(quiescent_model)]
 pub const COUNTED: (usize, usize) = (64, 4);
 
+/// So many units of a table are claimed by a writer.
+#[cfg(not(quiescent_model))]
+pub const STRIDE: usize = 8;
+#[cfg(quiescent_model)]
+pub const STRIDE: usize = 1;
+
 /// A zeroed value that is never freed; null without memory. `new` makes the same.
 ///
 /// # Safety

@@ -137,8 +137,8 @@ fn a_column_that_is_used_again() {
         let owner = scene.object();
         let other = got(&owner); // counted here, dropped there
         let killer = scene.thread(move |it| {
-            drop(other);
             it.kill(owner);
+            drop(other);
         });
         let next = scene.object();
         drop(got(&next).clone());
@@ -147,9 +147,9 @@ fn a_column_that_is_used_again() {
     });
 }
 
-/// `[ARC-4]`: a block and a page are complete when other threads find them.
+/// `[ARC-4]`: a block is complete when another thread finds it.
 #[test]
-fn blocks_and_pages_that_other_threads_made() {
+fn two_first_objects() {
     check_unfenced("counts: blocks", 1, || {
         let scene = scene();
         let thread = scene.thread(|it| {
@@ -161,5 +161,21 @@ fn blocks_and_pages_that_other_threads_made() {
         drop(got(&owner));
         scene.kill(owner);
         scene.end([thread], 2);
+    });
+}
+
+/// `[ARC-4]`: a page that is made for another object is complete when the sum is taken.
+#[test]
+fn a_kill_against_a_new_page() {
+    check_unfenced("counts: page", 2, || {
+        let scene = scene();
+        let [owner, other] = [(); 2].map(|()| scene.object());
+        let thread = scene.thread(move |it| {
+            it.domain.register();
+            drop(got(&other));
+            std::mem::forget(other);
+        });
+        scene.kill(owner);
+        scene.end([thread], 1);
     });
 }

@@ -91,13 +91,19 @@ struct Scene {
 
 /// A map with these keys, each with a value ten times as large. The calling thread has made them.
 fn scene(domain: Domain, keys: impl IntoIterator<Item = u64>) -> Arc<Scene> {
+    weighed(domain, keys, |_, _| 0)
+}
+
+fn weighed(
+    domain: Domain,
+    keys: impl IntoIterator<Item = u64>,
+    weight: fn(&Key, &Value) -> usize,
+) -> Arc<Scene> {
     domain.enter();
-    let map = RcuHashMap::with_hasher(InOrder);
-    let dropped = Arc::default();
     let scene = Arc::new(Scene {
         domain,
-        map,
-        dropped,
+        map: RcuHashMap::with_hasher(InOrder).with_weight(weight),
+        dropped: Arc::default(),
     });
     keys.into_iter().for_each(|key| assert!(scene.insert(key)));
     scene
@@ -191,8 +197,7 @@ fn growth_against_a_read() {
     });
 }
 
-/// `[MAP-7]`: a writer that helps sees the new table; `[MAP-8]`: who counts the last unit sees what the other
-/// one has moved.
+/// `[MAP-7]`: a writer that helps sees the new table.
 #[test]
 fn growth_against_a_writer_that_helps() {
     check_unfenced("map: growth and write", 1, || {
@@ -203,6 +208,21 @@ fn growth_against_a_writer_that_helps() {
         });
         scene.grow();
         scene.end([writer], 3, &[0, 4, 5]);
+    });
+}
+
+/// `[MAP-8]`: who counts the last unit sees what others have moved, also units that it has not looked at.
+#[test]
+fn the_last_unit_against_the_others() {
+    check_unfenced("map: last unit", 1, || {
+        let scene = scene(Domain::deferring(1), [2, 6]);
+        scene.grow();
+        let writer = scene.thread(|it| {
+            assert!(it.insert(7)); // in the last unit of four
+            assert!(it.finds(2)); // in the second
+        });
+        scene.map.pin().reserve(40); // eight buckets
+        scene.end([writer], 3, &[2, 6, 7]);
     });
 }
 
@@ -222,11 +242,12 @@ fn an_overflow_bucket_against_a_read() {
     });
 }
 
-/// `[MAP-2]`: an index is used again by another thread, while a section may have what was there.
+/// `[MAP-2]`: an index is used again by another thread, while a section may have what was there. What is
+/// removed is a batch by itself, as it is heavy.
 #[test]
 fn an_index_that_is_used_again() {
     check_unfenced("map: index used again", 1, || {
-        let scene = scene(Domain::deferring(1), [0, 1]);
+        let scene = weighed(Domain::deferring(1), [0, 1], |_, _| usize::MAX);
         let reader = scene.thread(|it| {
             let pinned = it.map.pin();
             let old = pinned.get(&Key(1)).map(|value| (value, value.get()));
@@ -241,8 +262,7 @@ fn an_index_that_is_used_again() {
     });
 }
 
-/// `[MAP-3]`: a batch is taken from its thread, which goes on meanwhile; `[MAP-10]`: what the thread removes
-/// then is taken, too.
+/// `[MAP-3]`: a batch is taken from its thread, which goes on meanwhile.
 #[test]
 fn sealing_against_the_owner() {
     check_unfenced("map: sealing", 1, || {
@@ -252,5 +272,17 @@ fn sealing_against_the_owner() {
         scene.remove(1);
         assert!(scene.insert(2));
         scene.end([worker], 4, &[2, 4]);
+    });
+}
+
+/// `[MAP-10]`: a batch that is begun while the callback ends is found by it, or arms it again.
+#[test]
+fn the_end_of_sealing_against_a_removal() {
+    check_unfenced("map: end of sealing", 1, || {
+        let scene = scene(Domain::deferring(1), [0, 1]);
+        scene.remove(0);
+        let other = scene.thread(|it| it.remove(1));
+        scene.work();
+        scene.end([other], 2, &[]);
     });
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::{check_unfenced, join};
 use quiescent_collections::check::{Full, Slab, Unit};
-use quiescent_models::loom::Ordering::{Acquire, Release};
+use quiescent_models::loom::Ordering::{Acquire, Relaxed, Release};
 use quiescent_models::loom::{AtomicU32, UnsafeCell, thread};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
@@ -90,6 +90,24 @@ fn a_larger_directory_against_a_read() {
         writer.published.store(writer.take(), Release);
         assert_eq!(writer.published.load(Acquire), FIRST, "a chunk was added");
         join(reader);
+    });
+}
+
+/// `[MAP-12]`: two threads whose lists are made together.
+#[test]
+fn two_threads_with_lists_in_one_leaf() {
+    check_unfenced("slab: lists", 2, || {
+        let scene = scene();
+        scene.take(); // by the thread with the first index, which has a leaf by itself
+        let threads = [scene.clone(), scene.clone()].map(|it| {
+            thread::spawn(move || {
+                it.domain.enter();
+                it.published.store(it.take(), Relaxed);
+                it.domain.leave();
+            })
+        });
+        threads.into_iter().for_each(join);
+        assert!(scene.published.load(Relaxed) > 0);
     });
 }
 
