@@ -247,7 +247,8 @@ fn an_overflow_bucket_against_a_read() {
 #[test]
 fn an_index_that_is_used_again() {
     check_unfenced("map: index used again", 1, || {
-        let scene = weighed(Domain::deferring(1), [0, 1], |_, _| usize::MAX);
+        let domain = Domain::deferring(1).leaves(2);
+        let scene = weighed(domain, [0, 1], |_, _| usize::MAX);
         let reader = scene.thread(|it| {
             let pinned = it.map.pin();
             let old = pinned.get(&Key(1)).map(|value| (value, value.get()));

@@ -35,7 +35,7 @@ struct Scene {
 }
 
 fn scene() -> Arc<Scene> {
-    let domain = Domain::deferring(1);
+    let domain = Domain::deferring(1).leaves(2);
     domain.enter();
     Arc::new(Scene {
         domain,

@@ -32,6 +32,7 @@ use quiescent::{Global, Guard, Handle, Reads, Weigh};
 use self::core::{Core, Weight};
 use crate::bounds::Stored;
 use crate::prim::{AtomicPtr, Mutex, Ordering, const_new, lock};
+use crate::slab::END;
 use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
@@ -172,10 +173,12 @@ impl<K, V> RcuHashMap<K, V> {
     }
 
     /// A map with room for so many entries, which it keeps until
-    /// [`shrink_to_fit`](RcuHashMap::shrink_to_fit).
+    /// [`shrink_to_fit`](RcuHashMap::shrink_to_fit). Allocates nothing: the table is made with the first entry,
+    /// of memory that is zero, of which a page is used when an entry comes there.
     ///
     /// # Panics
-    /// With its first entry, if there is no such table.
+    /// If the capacity is above 2³¹. (If there is no memory for the table, the program is aborted with the
+    /// first entry, as in `Vec`.)
     pub fn with_capacity(capacity: usize) -> RcuHashMap<K, V> {
         RcuHashMap::with_capacity_and_hasher_in(capacity, RandomState::new(), Global)
     }
@@ -190,7 +193,7 @@ impl<K, V, S> RcuHashMap<K, V, S> {
     }
 
     const_new! {
-    /// A map with room for so many entries, and this hasher.
+    /// As [`with_capacity`](RcuHashMap::with_capacity), with this hasher.
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> RcuHashMap<K, V, S> {
         RcuHashMap::with_capacity_and_hasher_in(capacity, hasher, Global)
     }
@@ -221,6 +224,10 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
         hasher: S,
         domain: D,
     ) -> RcuHashMap<K, V, S, D> {
+        assert!(
+            capacity <= END as usize,
+            "RcuHashMap: a capacity above 2^31, which is the most that a map can have"
+        );
         RcuHashMap {
             core: AtomicPtr::new(ptr::null_mut()),
             hasher: Mutex::new(Some(hasher)),

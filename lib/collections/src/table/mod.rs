@@ -16,6 +16,9 @@ const MIN_BITS: u32 = 1;
 const FULL: u128 = 42;
 const PARTS: u128 = 5;
 
+/// More new buckets of a unit are not written before they are used: 64 KiB.
+const MANY: usize = 1024;
+
 /// Buckets, found by the highest bits of the hash. The memory of a table is zero at first.
 pub struct Table {
     buckets: *mut Bucket,
@@ -150,9 +153,13 @@ impl Table {
     }
 
     /// Writes to the buckets of a unit, which no thread can reach, before they are read: of memory that was
-    /// never used a read maps a page of zeros, and then a write interrupts the program's other CPUs.
+    /// never used a read maps a page of zeros, and then a write interrupts the program's other CPUs. Not if
+    /// they are many, as room that was asked for: it would take long, and memory that may not be needed.
     pub fn begin_unit(&self, unit: usize, bits: u32) {
         let each = self.len() >> bits;
+        if each > MANY {
+            return;
+        }
         self.buckets()[unit * each..][..each]
             .iter()
             .for_each(Bucket::begin_empty);
