@@ -199,7 +199,7 @@ fn a_comparison_that_lies() {
             let (map, count) = (&map, &count);
             scope.spawn(move || {
                 RANDOM.set(who + 1);
-                let key = |n| Liar(n % 700, count.value(n % 700));
+                let key = |n: u64| Liar(n % 700, count.value(n % 700));
                 for n in 0..10_000 {
                     map.pin().insert(key(n), n);
                     map.pin().remove(&key(n * 7));
