@@ -87,8 +87,8 @@ fn a_map_takes_little_and_gives_back_what_it_does_not_need() {
     behind_a_guard();
 }
 
-/// While a guard is held, what a map removes and replaces stays; it is what the domain reports as queued, which
-/// its budget limits.
+/// While a guard is held, what a map removes and replaces stays: the domain reports it as queued, and
+/// compares it with its budget.
 fn behind_a_guard() {
     let domain = quiescent::Domain::new();
     domain.set_budget(1 << 20, 1 << 20);

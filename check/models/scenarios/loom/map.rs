@@ -1,5 +1,6 @@
-//! The hash map under C11, in membarrier mode: then sections have no fences that order what they must not. The
-//! explorer checks the logic in more cases (`scenarios/explorer/map.rs`); these models check the orderings.
+//! The hash map under C11, in membarrier mode: then sections have no fences that order what they must not.
+//! The explorer checks the logic in more cases (`scenarios/explorer/map.rs`); these models check the
+//! orderings.
 //!
 //! Values are loom's cells: a value that is read before it is published, or dropped before its readers have
 //! ended, fails the model, and so does an atomic that is used before it is published.

@@ -58,7 +58,7 @@ pub struct Column {
 impl Column {
     /// Takes a column that is free.
     pub fn new() -> Column {
-        let mut next = BLOCKS.first.load(Ordering::Acquire);
+        let mut next = BLOCKS.first.load(Ordering::Acquire); // [ARC-4]
         // SAFETY: null, or a block; blocks are never freed.
         while let Some(block) = unsafe { next.as_ref() } {
             if let Some(number) = block.claim() {
@@ -115,7 +115,7 @@ impl Column {
         if let Some(place) = place.filter(|it| it.load(Ordering::Acquire).is_null()) {
             // SAFETY: a page consists of atomic integers.
             let page = unsafe { zeroed(Page::new) };
-            let order = (Ordering::Release, Ordering::Relaxed);
+            let order = (Ordering::Release, Ordering::Relaxed); // [ARC-4]
             // Fails if the program's allocator counts references of its own, and has made a page: this one is
             // lost.
             let _ = place.compare_exchange(std::ptr::null_mut(), page, order.0, order.1);
@@ -126,7 +126,7 @@ impl Column {
     pub fn take(&self) -> u64 {
         let mut sum = 0_u64;
         for place in &self.block.pages {
-            // SAFETY: null, or a page; pages are never freed.
+            // SAFETY: null, or a page; pages are never freed. [ARC-4]
             if let Some(page) = unsafe { place.load(Ordering::Acquire).as_ref() } {
                 sum = sum.wrapping_add(page.0[self.number].load(Ordering::Relaxed));
                 page.0[self.number].store(0, Ordering::Relaxed);
@@ -167,7 +167,7 @@ impl Block {
         let mut first = BLOCKS.first.load(Ordering::Relaxed);
         loop {
             block.next.store(first, Ordering::Relaxed);
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            let order = (Ordering::AcqRel, Ordering::Relaxed); // [ARC-4]
             match BLOCKS.first.compare_exchange(first, made, order.0, order.1) {
                 Ok(_) => return block,
                 Err(other) => first = other,

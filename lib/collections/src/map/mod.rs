@@ -173,8 +173,8 @@ impl<K, V> RcuHashMap<K, V> {
     }
 
     /// A map with room for so many entries, which it keeps until
-    /// [`shrink_to_fit`](RcuHashMap::shrink_to_fit). Allocates nothing: the table is made with the first entry,
-    /// of memory that is zero, of which a page is used when an entry comes there.
+    /// [`shrink_to_fit`](RcuHashMap::shrink_to_fit). Allocates nothing: the table is made with the first
+    /// entry, of memory that is zero, of which a page is used when an entry comes there.
     ///
     /// # Panics
     /// If the capacity is above 2³¹. (If there is no memory for the table, the program is aborted with the
