@@ -257,6 +257,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     /// assert_eq!(names.get_or_insert_with(7, || "seven".to_string()), "seven");
     /// assert_eq!(names.get_or_insert_with(7, || unreachable!()), "seven");
     /// ```
+    #[doc(alias = "entry")]
     #[track_caller]
     pub fn get_or_insert_with<'g>(
         &'g self,
@@ -315,6 +316,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     /// assert_eq!(map.compute("a", release), (Some(&1), None));
     /// assert_eq!(map.compute("a", release), (None, None));
     /// ```
+    #[doc(alias = "entry")]
     #[track_caller]
     pub fn compute<'g>(
         &'g self,

@@ -51,6 +51,10 @@ use crate::table::Table;
 /// assert_eq!(reader.join().unwrap(), Some(80));
 /// ```
 ///
+/// There is no `entry`, which would lock: [`get_or_insert_with`](RcuHashMap::get_or_insert_with),
+/// [`update`](RcuHashMap::update) and [`compute`](RcuHashMap::compute) do what it is used for. Calls return
+/// references to what was removed or replaced, because readers may have it still: clone it to keep it.
+///
 /// # Progress
 /// | call | waits for | cost |
 /// |---|---|---|
@@ -87,7 +91,8 @@ use crate::table::Table;
 /// # Domains
 /// [`new_in`](RcuHashMap::new_in) makes a map that is read under sections of a
 /// [`Domain`](quiescent::Domain) or an [`Srcu`](quiescent::Srcu), with a handle that keeps
-/// it alive. Readers of an `Srcu` may sleep, and cross an `await`:
+/// it alive: the fourth parameter, after the hasher, as in `RcuHashMap<u32, String, RandomState, Srcu>`.
+/// Readers of an `Srcu` may sleep, and cross an `await`:
 ///
 /// ```
 /// use quiescent::Srcu;
@@ -104,8 +109,10 @@ use crate::table::Table;
 /// ```
 ///
 /// # Bad input
-/// * A `Hash` or `Eq` that panics leaves the map as it was. If they lie, keys may not be found, or be there
-///   twice; nothing worse.
+/// * A `Hash` or `Eq` that panics leaves the map as it was. If they lie, keys may not be found, be there
+///   twice, or be taken for others; nothing worse.
+/// * Room for more than 2³¹ entries is refused with a panic. Without memory the program is aborted, as with
+///   `Vec`.
 /// * Keys with equal hashes are searched one by one. The default hasher is seeded, so that such keys cannot
 ///   be chosen.
 /// * A destructor that panics does not keep the others of its batch from being run.
@@ -167,7 +174,8 @@ unsafe impl<K: Send + Sync, V: Send + Sync, S: Send + Sync, D: Send + Sync> Sync
 }
 
 impl<K, V> RcuHashMap<K, V> {
-    /// An empty map. Allocates nothing.
+    /// An empty map. Allocates nothing. (A static needs a `LazyLock`, or a hasher that is constant:
+    /// [`with_hasher`](RcuHashMap::with_hasher).)
     pub fn new() -> RcuHashMap<K, V> {
         RcuHashMap::with_hasher(RandomState::new())
     }
