@@ -1,5 +1,7 @@
 //! Memory that is refused. A program of its own, whose allocator refuses.
 
+#![cfg(unix)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
@@ -63,7 +65,6 @@ fn change(map: &RcuHashMap<u64, u64>) {
 /// Each allocation of these calls is refused in turn: the program is aborted, or goes on without. (The
 /// message is that of `Vec`.)
 #[test]
-#[cfg(unix)]
 fn a_map_without_memory_aborts_the_program() {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;

@@ -23,11 +23,8 @@ unsafe impl Sync for Object {}
 impl Object {
     fn use_it(&self) {
         // SAFETY: loom checks that no write is concurrent.
-        assert_eq!(
-            self.0.with(|it| unsafe { *it }),
-            0,
-            "dropped under a reference"
-        );
+        let dropped = self.0.with(|it| unsafe { *it });
+        assert_eq!(dropped, 0, "dropped under a reference");
     }
 }
 
