@@ -199,6 +199,11 @@ mod tests {
             .map(|it| (it.case.as_str(), it.metric))
             .collect();
         let known = [
+            ("6.18.15 caller_cpu=1 booted", "latency_ms_mean"),
+            ("6.18.15 jiffies=8 booted", "latency_ms_mean"),
+            ("7.2.12 caller_cpu=1 booted", "latency_ms_mean"),
+            ("7.2.12 jiffies=8 booted", "latency_ms_mean"),
+            ("7.3.4 caller_cpu=1 booted", "latency_ms_mean"),
             (
                 "a-softirq-file100-cut rcu=offload for b-nocb-file100-cut",
                 "idle_ticks_per_s",

@@ -26,7 +26,10 @@ impl Machine {
         if core.exec == Exec::Computing {
             core.left = 0;
             core.since = self.sys.now;
-            return self.sys.poke(cpu);
+            if self.sys.options.smp == Smp::Parallel {
+                return self.sys.poke(cpu);
+            }
+            core.exec = Exec::Running;
         }
         loop {
             let (length, exec) = match self.act(cpu) {
@@ -49,9 +52,6 @@ impl Machine {
             core.since = self.sys.now;
             let work = core.work;
             self.sys.queue.put(until, Event::Done { cpu, work });
-            if exec == Exec::Computing {
-                self.sys.release(cpu);
-            }
             return;
         }
     }

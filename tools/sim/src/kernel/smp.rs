@@ -1,14 +1,16 @@
 //! Which CPUs execute: all at the same time, or one at a time.
 //!
 //! A CPU that has work *waits* for its turn. Where CPUs are parallel it begins at once. Where they are serial
-//! it begins when the CPU that executes halts, computes, or *hands over*; the CPU with the next higher number
-//! has its turn first. An interrupt from another CPU gives a CPU work; where CPUs are parallel it takes some
-//! time to arrive.
+//! it begins when the CPU that executes halts, *hands over*, or computes at the machine's next event; the CPU
+//! with the next higher number has its turn first. An interrupt from another CPU gives a CPU work; where CPUs
+//! are parallel it takes some time to arrive.
 //!
 //! # Handing over
 //! An emulator of serial CPUs executes one of them up to the machine's next event. So a CPU that sets its
 //! clock to an earlier time than all others makes it look again, and the others have their turns: in a
-//! tick's handler before its soft interrupts, and when a CPU leaves the idle loop and starts its tick.
+//! tick's handler before its soft interrupts, and when a CPU leaves the idle loop and starts its tick. One
+//! that computes neither halts nor sets a clock: it executes until the next event, while all others wait, and
+//! what takes one turn in an idle machine takes several ticks beside it.
 //!
 //! Clocks that are set for the same tick differ by less than a cycle, a matter of chance: so the first CPU to
 //! set its clock hands over, the second one in half of the cases, the third in a third. Where the clocks'
@@ -41,6 +43,12 @@ impl System {
     }
 
     pub fn wants(&mut self, cpu: CpuId) {
+        let cores = &self.cores;
+        let computing = |it: &mut CpuId| cores[*it as usize].exec == Exec::Computing;
+        if let Some(it) = self.executing.take_if(computing) {
+            self.last = it;
+            self.wants(it);
+        }
         let core = &mut self.cores[cpu as usize];
         match core.exec {
             Exec::Halted => self.leaves_halt(cpu),
@@ -63,18 +71,15 @@ impl System {
                     self.begin(cpu);
                 }
             }
-            Smp::Serial => {
-                if self.executing.is_some() {
-                    return;
-                }
+            Smp::Serial if self.executing.is_none() => {
                 let after = self.waiting.range(self.last + 1..).next();
-                let Some(&cpu) = after.or_else(|| self.waiting.first()) else {
-                    return;
-                };
-                self.waiting.remove(&cpu);
-                self.executing = Some(cpu);
-                self.begin(cpu);
+                self.executing = after.or_else(|| self.waiting.first()).copied();
+                if let Some(cpu) = self.executing {
+                    self.waiting.remove(&cpu);
+                    self.begin(cpu);
+                }
             }
+            Smp::Serial => {}
         }
     }
 
@@ -125,9 +130,6 @@ impl System {
 
     /// Clocks of these CPUs go off at the same instant. Which one takes its interrupt first?
     pub fn go_off(&mut self, due: &BTreeSet<CpuId>) {
-        if self.options.smp == Smp::Parallel {
-            return;
-        }
         let mut due: Vec<CpuId> = due.iter().copied().collect();
         due.sort_by_key(|&it| self.cores[it as usize].late_ps);
         if let [.., before, _] = due[..]

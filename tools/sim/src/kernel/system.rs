@@ -120,10 +120,10 @@ impl System {
         for (cpu, _) in rung.into_iter().filter(|it| it.1 == For::All) {
             self.cores[cpu as usize].rung = true;
         }
-        self.go_off(&due);
         for &cpu in &due {
             self.wants(cpu);
         }
+        self.go_off(&due);
         self.start_some();
         self.expect_jiffy();
     }
