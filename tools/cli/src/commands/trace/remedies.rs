@@ -119,9 +119,9 @@ fn doubts(rows: &[quiescent_trace::Line], machines: &[String]) -> Vec<String> {
         let (_, recorded, model, machine) = of().next()?;
         let by: Vec<&str> = of().map(|it| it.0[0].as_str()).collect();
         Some(format!(
-            "do not trust the changes of {wait} waits by {}: on the model as recorded they take {model:.3} ms, \
-             {recorded:.3} in the trace; it takes {machine} for the recorded machine, `whatif --as` takes \
-             what was in force",
+            "do not trust the changes of {wait} waits by {}: on the model as recorded they take {model:.3} \
+             ms, {recorded:.3} in the trace; it takes {machine} for the recorded machine, `whatif --as` \
+             takes what was in force",
             by.join(", ")
         ))
     };
@@ -170,8 +170,8 @@ mod tests {
         ];
         let machines = ["x=1", "x=2", "x=2", "x=3"].map(str::to_owned);
         let said = doubts(&rows, &machines);
-        let start = "do not trust the changes of normal waits by b=1, c=1: on the model as recorded they take \
-                     7.500 ms, 10.000 in the trace; it takes x=2 for";
+        let start = "do not trust the changes of normal waits by b=1, c=1: on the model as recorded they \
+                     take 7.500 ms, 10.000 in the trace; it takes x=2 for";
         assert!(said.len() == 1 && said[0].starts_with(start), "{said:?}");
     }
 
