@@ -110,8 +110,8 @@ pub fn left(those: &[String]) -> String {
         return String::new();
     }
     format!(
-        "warning: in use by another process, and left in the kernel: {}; `quiescent doctor --clean` removes it \
-         when that has ended\n",
+        "warning: in use by another process, and left in the kernel: {}; `quiescent doctor --clean` removes \
+         it when that has ended\n",
         those.join(", ")
     )
 }
