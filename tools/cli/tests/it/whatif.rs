@@ -136,7 +136,7 @@ fn requests_that_make_no_sense() {
         ),
         (
             &["whatif", TRACE, "--set", "rcu=lazy", "--repeat", "0"],
-            "1..=1000",
+            "give 1 to 1000 replays",
         ),
     ]);
 }
