@@ -94,11 +94,11 @@ impl Present {
             Event::BatchStart { .. } => self.batch = true,
             Event::GracePeriod { .. } => {
                 self.grace_period = true;
-                self.probed |= is_probed(record);
+                self.probed = self.probed || is_probed(record);
             }
             Event::Callback { .. } | Event::Kvfree { .. } => {
                 self.callback = true;
-                self.probed |= is_probed(record);
+                self.probed = self.probed || is_probed(record);
             }
             Event::Invoke { .. } | Event::InvokeKvfree { .. } | Event::InvokeBulk { .. } => {
                 self.invoke = true;
