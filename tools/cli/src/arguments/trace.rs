@@ -1,6 +1,7 @@
 //! The arguments of `trace`.
 
 use super::{Force, within};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use quiescent_trace::{CpuSet, Filter, Kind, Thread};
 use std::path::PathBuf;
@@ -44,16 +45,16 @@ pub struct Trace {
     #[arg(long, conflicts_with_all = ["file", "analysis"])]
     pub sql: bool,
     /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`, `5200000000ns`)
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub from: Option<u64>,
     /// Up to this time
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub to: Option<u64>,
     /// These CPUs only (`0-3,7`)
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpu: Option<CpuSet>,
     /// This thread only, by its whole name or its id (may be repeated)
-    #[arg(long, value_name = "NAME|PID")]
+    #[arg(long, value_name = "NAME|PID", value_parser = NonEmptyStringValueParser::new())]
     pub thread: Vec<String>,
     /// Rows of each table; 0 is all. When left out: 20 in tables, all in JSON
     #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]

@@ -3,7 +3,7 @@
 use super::lines;
 use super::shard::Shard;
 use super::trace::time;
-use super::{Force, page_path};
+use super::{Force, page_path, within};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -47,17 +47,19 @@ pub struct Whatif {
     pub was: Vec<String>,
     /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`); when left out: between
     /// the marks, or the whole trace
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub from: Option<u64>,
     /// Up to this time
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub to: Option<u64>,
     /// Ticks a second during the recording, if the trace does not show them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = within(1..=10_000_u32, "give 1 to 10000 ticks a second"))]
     pub hz: Option<u32>,
     /// How often the recorded window is replayed; as often as a result about lazy callbacks needs, when left
     /// out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = within(1..=1000_u64, "give 1 to 1000 replays"))]
     pub repeat: Option<u64>,
     /// Also write a page with the table and charts to this file; `-`: to standard output, in place of the
     /// table

@@ -23,6 +23,11 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["trace", "/nowhere/t.txt", "idle"], "give a file"),
         (&["trace", "/dev/null", "idle"], "no record"),
         (&["trace", idle, "idle", "--from", "x"], "give seconds"),
+        (&["trace", idle, "idle", "--to", "-1"], "give seconds"),
+        (
+            &["trace", idle, "idle", "--thread", ""],
+            "a value is required for '--thread",
+        ),
         (
             &["trace", idle, "idle", "--from", "3", "--to", "2"],
             "the interval is empty",

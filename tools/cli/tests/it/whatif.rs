@@ -92,6 +92,18 @@ fn requests_that_make_no_sense() {
             "was recorded under",
         ),
         (
+            &["whatif", TRACE, "--set", "rcu=lazy", "--from", "-2"],
+            "give seconds",
+        ),
+        (
+            &["whatif", TRACE, "--set", "rcu=lazy", "--repeat", "x"],
+            "give 1 to 1000 replays",
+        ),
+        (
+            &["whatif", TRACE, "--set", "rcu=lazy", "--hz", "-1"],
+            "give 1 to 10000 ticks",
+        ),
+        (
             &["whatif", TRACE, "--set", "rcu=lazy", "--from", "2"],
             "give both --from and --to",
         ),
@@ -124,7 +136,7 @@ fn requests_that_make_no_sense() {
         ),
         (
             &["whatif", TRACE, "--set", "rcu=lazy", "--repeat", "0"],
-            "1..=1000",
+            "give 1 to 1000 replays",
         ),
     ]);
 }

@@ -20,7 +20,7 @@ use crate::state::files::Root;
 use quiescent_report::Error;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// KiB of the buffer of each CPU.
 const BUFFER_KB: u64 = 8192;
@@ -181,11 +181,11 @@ impl Activity {
 }
 
 impl Activity {
-    /// Ends it, as dropping it does. The folder of its buffer, if the kernel would not remove it: another
-    /// process has a file of it open.
-    pub fn end(self) -> Option<PathBuf> {
+    /// Ends it, as dropping it does. What the kernel would not remove, as another process uses it: the
+    /// buffer's folder, probes.
+    pub fn end(self) -> Vec<String> {
         drop(self.pipe);
-        self.instance.and_then(Instance::remove)
+        self.instance.map_or_else(Vec::new, Instance::remove)
     }
 }
 

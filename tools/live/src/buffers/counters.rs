@@ -73,7 +73,7 @@ impl Counters {
     }
 
     fn note(&mut self, record: &Record<'_>) {
-        match record.event {
+        match record.event() {
             "kfree" | "kmem_cache_free" => return self.freed(record),
             _ => {}
         }
@@ -134,18 +134,18 @@ impl Counters {
     /// `call_site=SYMBOL+0x1/0x2 ptr=… name=CACHE`.
     fn freed(&mut self, record: &Record<'_>) {
         let by_thread =
-            role(record.task) == Role::OffloadInvoker || record.task.starts_with("rcuc/");
-        let in_softirq = record.flags.softirq() && *self.inside(record.cpu);
-        if record.flags.hardirq() || !(by_thread || in_softirq) {
+            role(record.task()) == Role::OffloadInvoker || record.task().starts_with("rcuc/");
+        let in_softirq = record.flags().softirq() && *self.inside(record.cpu);
+        if record.flags().hardirq() || !(by_thread || in_softirq) {
             return;
         }
-        let site = record.text.split_once("call_site=").map(|it| it.1);
+        let site = record.text().split_once("call_site=").map(|it| it.1);
         let site = site.and_then(|it| it.split([' ', '+']).next());
         let Some(site) = site.filter(|it| !it.is_empty()) else {
             self.unread += 1;
             return;
         };
-        let name = match record.text.split_once(" name=") {
+        let name = match record.text().split_once(" name=") {
             Some((_, cache)) => format!("{} by {site}", cache.trim_end()),
             None => format!("kfree by {site}"),
         };

@@ -203,12 +203,21 @@ impl Instance {
         })
     }
 
-    /// Removes it, as dropping it does. Its folder, if that is left: another process has one of its files
-    /// open.
-    pub(crate) fn remove(self) -> Option<PathBuf> {
-        let path = self.path.clone();
+    /// Removes it, as dropping it does. What is left of it, by name: its folder, and probes (`group/event`),
+    /// which are in use by another process.
+    pub(crate) fn remove(self) -> Vec<String> {
+        let (path, groups) = (self.path.clone(), self.groups());
+        let definitions = self.definitions.clone();
         drop(self);
-        path.exists().then_some(path)
+        let text = definitions.and_then(|it| fs::read_to_string(it).ok());
+        let own = |line: &str| {
+            let (kind, event) = line.split(' ').next()?.split_once(':')?;
+            (kind != "-" && event.starts_with(&groups)).then(|| event.to_owned())
+        };
+        let text = text.unwrap_or_default();
+        let mut left: Vec<String> = text.lines().filter_map(own).collect();
+        left.extend(path.exists().then(|| path.display().to_string()));
+        left
     }
 }
 
@@ -452,13 +461,23 @@ mod tests {
         let instance = instance.unwrap();
         let path = instance.path.clone();
         fs::write(path.join("others"), "").unwrap();
-        assert_eq!(instance.remove(), Some(path));
+        assert_eq!(instance.remove(), [path.display().to_string()]);
         let removed = fs::read_to_string(folder.path().join("dynamic_events")).unwrap();
         assert_eq!(removed, "");
         assert_eq!(
             Instance::made(folder.path(), Vec::new()).unwrap().remove(),
-            None
+            [""; 0]
         );
+        // A probe that the kernel keeps, as this file does, is named; those of others are not.
+        let instance = Instance::made(folder.path(), probes::of([&"rcu:rcu_barrier".to_owned()]));
+        let instance = instance.unwrap();
+        let (event, path) = (
+            format!("{}/rcu_barrier", instance.group(0)),
+            instance.path.clone(),
+        );
+        let others = format!("p:mine/a f\nr100:{event} rcu_barrier\n");
+        fs::write(folder.path().join("dynamic_events"), others).unwrap();
+        assert_eq!((instance.remove(), path.exists()), (vec![event], false));
     }
 
     /// A folder as it is made in any file system, and a file that keeps what is appended to it: what is

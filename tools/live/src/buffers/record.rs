@@ -32,7 +32,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -76,8 +76,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// Events that were lost, or that a probe missed.
     pub lost: u64,
-    /// The folder of the buffer, if the kernel would not remove it: another process has a file of it open.
-    pub left: Option<PathBuf>,
+    /// What the kernel would not remove, as another process uses it: the buffer's folder, probes.
+    pub left: Vec<String>,
     /// The length.
     pub length: Duration,
     /// How the command ended.

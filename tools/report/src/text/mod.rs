@@ -28,7 +28,7 @@ pub fn shortened(text: &str, width: usize) -> String {
 }
 
 /// Text whose lines have at most so many columns: parted between words, the later parts indented. A word that
-/// is wider than a line stays whole.
+/// is wider than a line stays whole, and so does a pipeline in backquotes.
 ///
 /// ```
 /// use quiescent_report::text::folded;
@@ -36,7 +36,16 @@ pub fn shortened(text: &str, width: usize) -> String {
 /// assert_eq!(folded("a\n\nlonger", 3, 2), "a\n\nlonger");
 /// ```
 pub fn folded(text: &str, width: usize, indent: usize) -> String {
-    let mut lines = Vec::new();
+    // A pipeline in backquotes is copied from the screen: it stays in one line.
+    let parts: Vec<&str> = text.split('`').collect();
+    let whole =
+        |(n, part): (usize, &&str)| match n % 2 == 1 && n + 1 < parts.len() && part.contains(" | ")
+        {
+            true => part.replace(' ', "\0"),
+            false => (*part).to_owned(),
+        };
+    let text: Vec<String> = parts.iter().enumerate().map(whole).collect();
+    let (text, mut lines) = (text.join("`"), Vec::new());
     for whole in text.split('\n') {
         let (mut line, mut begun) = (String::new(), false);
         for word in whole.split(' ') {
@@ -51,12 +60,23 @@ pub fn folded(text: &str, width: usize, indent: usize) -> String {
         }
         lines.push(line.trim_end().to_owned());
     }
-    lines.join("\n")
+    lines.join("\n").replace('\0', " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipeline_in_backquotes_is_not_parted() {
+        let text = "sort it: `grep -v x FILE | sort -sn | quiescent trace -`, or `give one`";
+        let said = folded(text, 20, 2);
+        assert_eq!(
+            said,
+            "sort it:\n  `grep -v x FILE | sort -sn | quiescent trace -`,\n  or `give one`"
+        );
+        assert_eq!(folded("a `b | c d", 6, 0), "a `b |\nc d", "no pair");
+    }
 
     #[test]
     fn long_lines_are_parted_between_words() {

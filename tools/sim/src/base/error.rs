@@ -117,9 +117,10 @@ pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> S
     best.unwrap_or_default().to_owned()
 }
 
-/// Whether one may have been meant by the other: a part of it, or at most half of the letters are wrong.
+/// Whether one may have been meant by the other: a part of it (any has a letter or two), or at most half of
+/// the letters are wrong.
 pub(crate) fn is_near(word: &str, known: &str) -> bool {
-    known.contains(word) || distance(word, known) * 2 <= word.chars().count()
+    word.len() > 2 && known.contains(word) || distance(word, known) * 2 <= word.chars().count()
 }
 
 /// Letters to be put in, taken out or replaced (Wagner and Fischer, 1974).

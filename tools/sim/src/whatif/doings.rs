@@ -213,7 +213,7 @@ impl Follow {
                 }
             }
             Event::Softirq { vec: RCU_SOFTIRQ } | Event::Invoke { .. }
-                if record.task.starts_with("ksoftirqd/") =>
+                if record.task().starts_with("ksoftirqd/") =>
             {
                 self.is_models_own(record);
             }
@@ -306,7 +306,7 @@ impl Follow {
         let time = record.time_ns;
         // Woken by a tick: in the same interrupt, however long that took.
         let tick = self.ticking.get(&record.cpu).filter(|_| record.cpu == cpu);
-        let interrupt = record.flags.softirq() || record.flags.hardirq();
+        let interrupt = record.flags().softirq() || record.flags().hardirq();
         let tick = tick.filter(|_| interrupt).copied();
         let deferred = tick.is_some_and(|it| it.late);
         let at = match tick {
@@ -363,8 +363,8 @@ impl Follow {
     fn call(&mut self, record: &Record<'_>, index: usize) {
         let waits = self.waits.waits(record.pid);
         let interrupts = format!("interrupts/{}", record.cpu);
-        let who = match is_outside(record.task, record.pid) && !waits {
-            true => (record.task, record.pid),
+        let who = match is_outside(record.task(), record.pid) && !waits {
+            true => (record.task(), record.pid),
             false => (interrupts.as_str(), u32::MAX - record.cpu),
         };
         self.step(record, who, |run| Step::Call {

@@ -135,7 +135,7 @@ struct Overlaps {
 
 impl Overlaps {
     fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        let now = (record.cpu, record.time_ns, record.flags.softirq());
+        let now = (record.cpu, record.time_ns, record.flags().softirq());
         let [first, second] = self.before;
         let same = first.0 == now.0 && second.0 != now.0 && first.2 && now.2;
         self.alternate += u64::from(same && now.1.saturating_sub(first.1) < ONE_INTERRUPT);
@@ -192,7 +192,7 @@ impl FollowTimer {
             Event::GracePeriod { what, .. } => self.edge(record, what),
             Event::Report { .. } => {
                 self.reports = true;
-                let own = role(record.task) == Role::GracePeriods;
+                let own = role(record.task()) == Role::GracePeriods;
                 self.started = self.started.map(|(at, early)| (at, early || own));
             }
             Event::Timer {

@@ -64,8 +64,8 @@ impl Kernel {
         &self.activity.why
     }
 
-    /// Ends it. The folder of its buffer, if that is left ([`Activity::end`]).
-    pub fn end(self) -> Option<PathBuf> {
+    /// Ends it. What is left of it in the kernel ([`Activity::end`]).
+    pub fn end(self) -> Vec<String> {
         self.activity.end()
     }
 

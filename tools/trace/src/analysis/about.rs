@@ -62,18 +62,27 @@ pub(crate) struct Present {
 }
 
 impl Present {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&mut self, record: &Record<'_>, event: &Event<'_>) {
         self.parts.note(record);
-        self.flags |= !record.flags.0.is_empty();
+        self.flags = self.flags || !record.flags().0.is_empty();
         match *event {
-            Event::IdleEntry { cpu, .. } | Event::IdleExit { cpu } => self.idle.insert(cpu),
+            Event::IdleEntry { cpu, .. } => {
+                self.idle.insert(cpu);
+                self.parts.ticks(cpu, false);
+            }
+            Event::IdleExit { cpu } => self.idle.insert(cpu),
             Event::Switch {
                 prev_pid, next_pid, ..
             } => {
                 self.switch = true;
                 self.parts.switched([prev_pid, next_pid]);
+                if next_pid == 0 {
+                    self.parts.ticks(record.cpu, false);
+                }
             }
+            Event::Tick { .. } => self.parts.ticks(record.cpu, record.pid != 0),
+            Event::TickStop { stopped: true, .. } => self.parts.ticks(record.cpu, false),
             Event::Wakeup { pid, target, .. } => {
                 self.wakeup = true;
                 self.parts.wakes(pid, target, false);
@@ -85,11 +94,11 @@ impl Present {
             Event::BatchStart { .. } => self.batch = true,
             Event::GracePeriod { .. } => {
                 self.grace_period = true;
-                self.probed |= is_probed(record);
+                self.probed = self.probed || is_probed(record);
             }
             Event::Callback { .. } | Event::Kvfree { .. } => {
                 self.callback = true;
-                self.probed |= is_probed(record);
+                self.probed = self.probed || is_probed(record);
             }
             Event::Invoke { .. } | Event::InvokeKvfree { .. } | Event::InvokeBulk { .. } => {
                 self.invoke = true;
@@ -200,21 +209,19 @@ impl Present {
                     .to_owned(),
             );
         }
-        let without: Vec<u32> = self
-            .parts
-            .writers
-            .iter()
-            .filter(|cpu| !self.idle.contains(*cpu))
-            .collect();
-        if !without.is_empty() {
-            let then = match self.switch {
-                true => {
-                    "idle time is known from sched_switch to pid 0 there, and idle states are not known"
-                }
-                false => "idle is not known there (no sched_switch either)",
-            };
-            doubts.push(format!("no cpu_idle event of {}: {then}", cpus(&without)));
-        }
+        let writers = self.parts.writers.iter();
+        let without = writers.filter(|cpu| !self.idle.contains(*cpu));
+        let (switches, not): (Vec<u32>, Vec<u32>) =
+            without.partition(|cpu| self.parts.switches(*cpu));
+        let then = [
+            "idle time is known from sched_switch to pid 0 there, and idle states are not known",
+            "idle is not known there (no sched_switch either)",
+        ];
+        let of = [switches, not].into_iter().zip(then);
+        let of = of.filter(|(those, _)| !those.is_empty());
+        doubts.extend(
+            of.map(|(those, then)| format!("no cpu_idle event of {}: {then}", cpus(&those))),
+        );
         if !self.flags {
             doubts.push("no irq-info column: what happened in interrupts is not known".to_owned());
         }
@@ -224,7 +231,7 @@ impl Present {
 
 /// It is the event of a probe.
 fn is_probed(record: &Record<'_>) -> bool {
-    event::probed(record.event, record.text).is_some()
+    event::probed(record.event(), record.text()).is_some()
 }
 
 /// What a trace has lost, and what of it could not be read, in sentences with their counts. Every command

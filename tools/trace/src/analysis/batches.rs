@@ -87,7 +87,7 @@ impl Part for Batches {
         };
         let wanted = seen.inside
             && seen.filter.cpu(record.cpu)
-            && seen.filter.thread(record.task, record.pid);
+            && seen.filter.thread(record.task(), record.pid);
         match *seen.event {
             Event::BatchStart { callbacks } => {
                 self.torn += u64::from(invoker.runs.is_some() && wanted);
@@ -180,9 +180,9 @@ impl BatchFigures {
 
 /// The invoker: an offload thread, RCU's thread of a CPU, or the soft interrupt of a CPU.
 pub(crate) fn invoker_of(record: &Record<'_>) -> String {
-    match role(record.task) {
-        Role::OffloadInvoker => short(record.task).to_owned(),
-        Role::OtherRcu if record.task.starts_with("rcuc/") => short(record.task).to_owned(),
+    match role(record.task()) {
+        Role::OffloadInvoker => short(record.task()).to_owned(),
+        Role::OtherRcu if record.task().starts_with("rcuc/") => short(record.task()).to_owned(),
         _ => format!("softirq CPU {}", record.cpu),
     }
 }

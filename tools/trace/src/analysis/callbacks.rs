@@ -285,7 +285,7 @@ fn source(
         task: names.number(task),
         call,
         cpu: record.cpu,
-        wanted: seen.filter.cpu(record.cpu) && seen.filter.thread(record.task, record.pid),
+        wanted: seen.filter.cpu(record.cpu) && seen.filter.thread(record.task(), record.pid),
     }
 }
 

@@ -110,6 +110,7 @@ impl Chains {
         self.refused = 0;
     }
 
+    #[inline(always)]
     pub(crate) fn see(&mut self, seen: &Seen<'_>) {
         let (record, event) = (seen.record, seen.event);
         self.origins.see(record, event);
@@ -119,11 +120,12 @@ impl Chains {
                 level: 0, left: 0, ..
             } => {
                 self.done = true;
-                self.reported |= role(record.task) != Role::GracePeriods || record.flags.softirq();
+                self.reported |=
+                    role(record.task()) != Role::GracePeriods || record.flags().softirq();
             }
             Event::FutureGp {
                 what: "StartWait", ..
-            } if role(record.task) == Role::OffloadGroup => {
+            } if role(record.task()) == Role::OffloadGroup => {
                 self.groups.insert(record.pid, Sleeps::ForGracePeriod);
             }
             Event::NocbWake { cpu, what } => self.offload(record, cpu, what),
@@ -177,7 +179,7 @@ impl Chains {
 
     fn offload(&mut self, record: &Record<'_>, cpu: u32, what: &str) {
         match what {
-            "Sleep" if role(record.task) == Role::OffloadGroup => {
+            "Sleep" if role(record.task()) == Role::OffloadGroup => {
                 self.groups.insert(record.pid, Sleeps::ForCallbacks);
             }
             "Timer" => self.timer = true,

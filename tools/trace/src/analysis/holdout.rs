@@ -67,15 +67,15 @@ impl Course {
         let (_, first_cpu, cleared) = self.reports.get(&record.cpu).copied().unwrap_or(of);
         let mut holdouts = CpuSet::default();
         holdouts.insert_mask(first_cpu, cleared);
-        let of_rcu = role(record.task) != Role::Other;
-        let is_task = record.pid != 0 && !record.flags.softirq() && !record.flags.hardirq();
+        let of_rcu = role(record.task()) != Role::Other;
+        let is_task = record.pid != 0 && !record.flags().softirq() && !record.flags().hardirq();
         self.last = Some(Last {
             time_ns: record.time_ns,
             holdouts,
             by_scan: self.scanning
-                && role(record.task) == Role::GracePeriods
-                && !record.flags.softirq(),
-            reader: (is_task && !of_rcu).then(|| short(record.task).to_owned()),
+                && role(record.task()) == Role::GracePeriods
+                && !record.flags().softirq(),
+            reader: (is_task && !of_rcu).then(|| short(record.task()).to_owned()),
         });
     }
 

@@ -73,6 +73,7 @@ impl Lost {
         self.filter.as_ref().is_none_or(|filter| filter.cpu(cpu))
     }
 
+    #[inline(always)]
     pub(crate) fn see(&mut self, seen: &Seen<'_>) {
         self.filter.get_or_insert_with(|| seen.filter.clone());
         let record = seen.record;

@@ -123,6 +123,8 @@ pub struct Analysis {
     threads: BTreeSet<String>,
     window: Follow,
     part: Box<dyn Part>,
+    /// It looks at events that are not decoded, too.
+    others: bool,
     present: Present,
 }
 
@@ -173,6 +175,7 @@ impl Analysis {
         };
         Analysis {
             kind: Some(kind),
+            others: matches!(kind, Kind::Summary | Kind::Idle | Kind::Waits),
             ..Analysis::with(part, filter)
         }
     }
@@ -194,28 +197,34 @@ impl Analysis {
             filter,
             window: Follow::new(given),
             part,
+            others: true,
             present: Present::default(),
         }
     }
 
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
-        let Some((event, place)) = self.window.see(record) else {
+        let decoded = record.decode();
+        let Some(event) = self.window.see(record, &decoded) else {
             return;
         };
+        self.present.note(record, event);
+        let place = self.window.at(record, event);
         if place == Place::Starts {
             self.part.reset();
         }
-        self.present.note(record, &event);
         if !self.met {
-            self.met = names(&self.filter, record, &event);
-            if self.threads.len() <= THREADS_MOST && !self.threads.contains(record.task) {
-                self.threads.insert(record.task.to_owned());
+            self.met = names(&self.filter, record, event);
+            if self.threads.len() <= THREADS_MOST && !self.threads.contains(record.task()) {
+                self.threads.insert(record.task().to_owned());
             }
+        }
+        if !self.others && matches!(event, Event::Other) {
+            return;
         }
         self.part.see(&Seen {
             record,
-            event: &event,
+            event,
             inside: place != Place::Outside,
             start: self.window.start(),
             filter: &self.filter,
@@ -276,7 +285,8 @@ fn names(filter: &Filter, record: &Record<'_>, event: &Event<'_>) -> bool {
         Event::Switch { next, next_pid, .. } => Some((next, next_pid)),
         _ => None,
     };
-    filter.thread(record.task, record.pid) || of.is_some_and(|(task, pid)| filter.thread(task, pid))
+    filter.thread(record.task(), record.pid)
+        || of.is_some_and(|(task, pid)| filter.thread(task, pid))
 }
 
 /// A count as a rate over the window.

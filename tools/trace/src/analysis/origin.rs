@@ -78,6 +78,7 @@ impl Default for Origins {
 }
 
 impl Origins {
+    #[inline(always)]
     pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
         if let Some(Move::Queued { function, .. }) = event.moves() {
             return self.queued(record, function);
@@ -151,7 +152,7 @@ impl Origins {
             self.checked.insert(record.pid, cpu);
             return;
         }
-        if cpu != record.cpu || role(record.task) == Role::OffloadGroup {
+        if cpu != record.cpu || role(record.task()) == Role::OffloadGroup {
             return;
         }
         let Some(oldest) = self.oldest.get_mut(&cpu) else {
@@ -202,7 +203,7 @@ impl Origins {
 
     /// The CPU for which a task acts.
     fn cpu_of(&self, record: &Record<'_>) -> u32 {
-        match role(record.task) {
+        match role(record.task()) {
             Role::OffloadGroup => self.checked.get(&record.pid).copied().unwrap_or(record.cpu),
             _ => record.cpu,
         }
@@ -216,11 +217,11 @@ fn number_at_end(seq: i64) -> i64 {
 
 /// A task, or the interrupt that interrupted it.
 pub(crate) fn context<'a>(record: &Record<'a>) -> &'a str {
-    if record.flags.hardirq() {
+    if record.flags().hardirq() {
         "interrupt"
-    } else if record.flags.softirq() {
+    } else if record.flags().softirq() {
         "softirq"
     } else {
-        short(record.task)
+        short(record.task())
     }
 }

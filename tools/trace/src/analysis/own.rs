@@ -7,7 +7,10 @@
 //! * a trace.dat says that events were lost before the first;
 //! * a mark of the kernel says that they may have been, and the first is a task's, which ran before;
 //! * a thread is woken twice and has not been switched to in between, so that it ran on a CPU that wrote
-//!   nothing meanwhile, and that CPU, which writes its switches, writes nothing before, or nothing after.
+//!   nothing meanwhile, and that CPU, which writes its switches, writes nothing before, or nothing after;
+//! * its tick ran while a task did, the task is not seen to leave, and ticks are missing: 32 times as long as
+//!   the longest interval of at least eight between two of them. A CPU that stops its tick says so, or has
+//!   had long intervals before.
 //!
 //! A rate is the sum over CPUs of what a CPU wrote divided by the time that its part covers; by that of the
 //! trace if the part has no length, as that of one record at the end.
@@ -19,6 +22,9 @@ use std::collections::BTreeMap;
 
 /// Threads whose last wake-up is remembered: places by the lowest bits of their ids.
 const WOKEN: usize = 256;
+
+/// Intervals of ticks from which it is known that a CPU has one, and how many may be missing.
+const TICKS: (u64, u64) = (8, 32);
 
 /// CPUs of which a [`Tally`] keeps a number.
 const CPUS_MOST: usize = 32;
@@ -50,6 +56,10 @@ struct Part {
     /// It wrote nothing where it had to: before its first event, or from then on.
     late: bool,
     missed: u64,
+    /// The last tick, if a task has run since; the intervals of such ticks, and the longest.
+    tick: Option<u64>,
+    intervals: u64,
+    longest: u64,
 }
 
 impl Parts {
@@ -115,6 +125,22 @@ impl Parts {
         }
     }
 
+    /// A tick of a CPU that runs a task, or, not `busy`, the end of these: it is idle, or stops them.
+    #[inline]
+    pub(super) fn ticks(&mut self, cpu: u32, busy: bool) {
+        let part = self.cpus.row(cpu);
+        let before = std::mem::replace(&mut part.tick, busy.then_some(self.time));
+        if let (Some(before), true) = (before, busy) {
+            part.intervals += 1;
+            part.longest = part.longest.max(self.time - before);
+        }
+    }
+
+    /// Whether a CPU writes its switches, as far as it has been settled.
+    pub(super) fn switches(&self, cpu: u32) -> bool {
+        self.cpus.get(cpu).is_some_and(|it| it.switches)
+    }
+
     /// The own time of each CPU in this window of the trace.
     pub(super) fn own(&mut self, window: Window, summary: &Summary) -> Own {
         self.settle();
@@ -126,7 +152,10 @@ impl Parts {
             if said || part.late && part.switches {
                 own.start_ns = own.start_ns.max(first);
             }
-            if part.missed > part.last && part.switches {
+            let silence = summary.last_ns.unwrap_or(0).saturating_sub(part.last);
+            let ticked = part.tick.is_some() && part.intervals >= TICKS.0;
+            let lacks = ticked && silence > TICKS.1 * part.longest;
+            if (part.missed > part.last || lacks) && part.switches {
                 own.end_ns = own.end_ns.min(part.last);
             }
             if own != window {

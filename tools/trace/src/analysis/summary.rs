@@ -175,15 +175,19 @@ impl Part for Summary {
             rates.iter_mut().for_each(|it| it.3 = None);
         }
         bounds.add(&["offloading"], &rates);
+        // What a table means, if it is shown.
+        if !bounds.is_empty() {
+            findings.notes.extend([
+                "laziness (rcu=lazy): all wake-ups for grace periods and callbacks; those for a task that \
+                 waits remain"
+                    .to_owned(),
+                format!(
+                    "offloading (rcu_nocbs): all interrupts that ended an idle period and woke no \
+                     thread{noted}"
+                ),
+            ]);
+        }
         findings.tables.extend([table, bounds]);
-        findings.notes.extend([
-            "laziness (rcu=lazy): all wake-ups for grace periods and callbacks; those for a task that waits \
-             remain"
-                .to_owned(),
-            format!(
-                "offloading (rcu_nocbs): all interrupts that ended an idle period and woke no thread{noted}"
-            ),
-        ]);
         let waking = "no sched_wakeup event: sched_waking was counted".to_owned();
         findings.notes.extend((!self.wakeup).then_some(waking));
         Ok(())

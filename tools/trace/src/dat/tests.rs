@@ -23,7 +23,12 @@ fn said(reader: &mut Reader<impl crate::Source>) -> Vec<String> {
         let event = it.decode();
         all.push(format!(
             "{} {} {} {:?} {} {} {event:?}",
-            it.task, it.pid, it.cpu, it.flags, it.time_ns, it.event
+            it.task(),
+            it.pid,
+            it.cpu,
+            it.flags(),
+            it.time_ns,
+            it.event()
         ));
     }
     all

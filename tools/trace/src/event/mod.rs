@@ -247,8 +247,8 @@ pub enum Event<'a> {
 #[inline(always)]
 pub(crate) fn of_text<'a>(name: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
     match table::decode(name, &mut Exact(text)) {
-        Ok(event) => Ok(event),
         Err(_) => of_any_text(name, text),
+        found => found,
     }
 }
 

@@ -331,7 +331,7 @@ fn exact_text_says_what_any_text_says() {
     let mut read = BTreeMap::new();
     let mut n = 0;
     while let Some(record) = reader.next_record().expect("reads") {
-        let met = read.entry(record.event.to_owned()).or_insert([0u32; 2]);
+        let met = read.entry(record.event().to_owned()).or_insert([0u32; 2]);
         met[0] += 1;
         // Of every kind the first ones, and then some.
         if met[0] > 300 && met[0] % 50 != 0 {
@@ -339,17 +339,17 @@ fn exact_text_says_what_any_text_says() {
         }
         n += 1;
         let check = |text: &str| {
-            let Ok(found) = table::decode(record.event, &mut Exact(text)) else {
+            let Ok(found) = table::decode(record.event(), &mut Exact(text)) else {
                 return 0;
             };
-            let other = of_any_text(record.event, text);
-            assert_eq!(other, Ok(found), "{}: {text}", record.event);
+            let other = of_any_text(record.event(), text);
+            assert_eq!(other, Ok(found), "{}: {text}", record.event());
             1
         };
-        let found = check(record.text);
+        let found = check(record.text());
         met[1] += found;
         whole += found;
-        let at = n * 7 % record.text.len().max(1);
+        let at = n * 7 % record.text().len().max(1);
         for put in [
             "",
             " ",
@@ -363,11 +363,11 @@ fn exact_text_says_what_any_text_says() {
             " next_pid=3 ",
             "+",
         ] {
-            if record.text.is_ascii() && at < record.text.len() {
+            if record.text().is_ascii() && at < record.text().len() {
                 damaged += check(&format!(
                     "{}{put}{}",
-                    &record.text[..at],
-                    &record.text[at + 1..]
+                    &record.text()[..at],
+                    &record.text()[at + 1..]
                 ));
             }
         }

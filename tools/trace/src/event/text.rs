@@ -14,21 +14,14 @@ use crate::base::bytes::{self, ONES, first};
 pub(super) struct Exact<'a>(pub(super) &'a str);
 
 /// Anything that is not as expected.
-pub(super) struct Odd;
-
-impl From<Fault> for Odd {
-    #[inline(always)]
-    fn from(_: Fault) -> Self {
-        Odd
-    }
-}
+const ODD: Fault = Fault::Shape;
 
 impl<'a> Source<'a> for Exact<'a> {
-    type Wrong = Odd;
+    type Wrong = Fault;
 
     #[inline(always)]
-    fn number(&mut self, before: &str, _: &'static str, how: Number) -> Result<u64, Odd> {
-        let text = self.0.strip_prefix(before).ok_or(Odd)?;
+    fn number(&mut self, before: &str, _: &'static str, how: Number) -> Result<u64, Fault> {
+        let text = self.0.strip_prefix(before).ok_or(ODD)?;
         let (number, rest) = match how {
             Number::Bits => hex_digits(text),
             Number::Plain | Number::Callbacks => digits(text),
@@ -37,14 +30,14 @@ impl<'a> Source<'a> for Exact<'a> {
                 Some(text) => digits(text).map(|(number, rest)| (number.wrapping_neg(), rest)),
             },
         }
-        .ok_or(Odd)?;
+        .ok_or(ODD)?;
         self.0 = rest;
         Ok(number)
     }
 
     #[inline(always)]
-    fn text(&mut self, before: &str, _: &'static str, how: Text) -> Result<&'a str, Odd> {
-        let text = self.0.strip_prefix(before).ok_or(Odd)?;
+    fn text(&mut self, before: &str, _: &'static str, how: Text) -> Result<&'a str, Fault> {
+        let text = self.0.strip_prefix(before).ok_or(ODD)?;
         let (piece, rest) = match how {
             Text::Word | Text::Dependency => word(text),
             Text::Task(next) => task_before(text, next),
@@ -55,18 +48,18 @@ impl<'a> Source<'a> for Exact<'a> {
             Text::State => letters(text),
             Text::Stack | Text::Whole => Some((text, "")),
         }
-        .ok_or(Odd)?;
+        .ok_or(ODD)?;
         self.0 = rest;
         Ok(piece)
     }
 
     #[inline(always)]
-    fn skip(&mut self, before: &str) -> Result<(), Odd> {
+    fn skip(&mut self, before: &str) -> Result<(), Fault> {
         self.text(before, "", Text::Word).map(|_| ())
     }
 
     #[inline(always)]
-    fn last(&mut self, before: &str, name: &'static str) -> Result<Option<u64>, Odd> {
+    fn last(&mut self, before: &str, name: &'static str) -> Result<Option<u64>, Fault> {
         match self.0.is_empty() {
             true => Ok(None),
             false => self.number(before, name, Number::Plain).map(Some),
@@ -74,8 +67,8 @@ impl<'a> Source<'a> for Exact<'a> {
     }
 
     #[inline(always)]
-    fn end(&mut self) -> Result<(), Odd> {
-        ends(self.0).ok_or(Odd)
+    fn end(&mut self) -> Result<(), Fault> {
+        ends(self.0).ok_or(ODD)
     }
 }
 

@@ -57,7 +57,9 @@ pub(crate) fn plain(line: &[u8]) -> Option<Places> {
         return None; // a name may stand in front
     }
     let head = anywhere(line)?;
-    Some(behind(line, head, &mut Before::default(), name)?.until(line))
+    let mut places = behind(line, head, &mut Before::default(), name)?;
+    places.until(line);
+    Some(places)
 }
 
 /// What stands behind the head: its end, where the text starts, is that of a piece. `name` finds the name of
@@ -101,7 +103,7 @@ fn behind(
 impl Places {
     /// The same with the text, up to the end of the line.
     #[inline(always)]
-    pub(super) fn until(mut self, line: &[u8]) -> Self {
+    pub(super) fn until(&mut self, line: &[u8]) {
         let (mut from, mut to) = (self.text.0 as usize, line.len());
         while from < to && line[from].is_ascii_whitespace() {
             from += 1;
@@ -110,7 +112,6 @@ impl Places {
             to -= 1;
         }
         self.text = cut((from, to));
-        self
     }
 }
 

@@ -1,11 +1,11 @@
 //! Layouts that are known by their time: in seconds, or the kernel's latency layout.
 
-use super::{Record, Unit, column_of_cpu, fast, is_flags, is_number, last_word, record, who};
+use super::{Pieces, Unit, column_of_cpu, fast, is_flags, is_number, last_word, record, who};
 use crate::Fault;
 
 /// Layouts with a time in seconds and `[cpu]`, with flags or without, or CPU and flags in one word, as
 /// `trace-cmd report -l` has them: `comm-pid  1d..2. 14991.202563: event: text`.
-pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+pub(super) fn timed(line: &str) -> Option<Result<Pieces<'_>, Fault>> {
     // The first word that is a time decides; a name may look like columns.
     let from = column_of_cpu(line.as_bytes()).unwrap_or(0);
     let (left, time, after) =
@@ -58,7 +58,7 @@ fn in_brackets(word: &str) -> Option<&str> {
 }
 
 /// The latency layout: CPU and flags in one word, microseconds with a mark.
-pub(super) fn latency(line: &str) -> Option<Result<Record<'_>, Fault>> {
+pub(super) fn latency(line: &str) -> Option<Result<Pieces<'_>, Fault>> {
     let bytes = line.as_bytes();
     let is_time = |at: &usize| {
         let digit = at.checked_sub(1).is_some_and(|i| bytes[i].is_ascii_digit());

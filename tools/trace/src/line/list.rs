@@ -8,11 +8,11 @@
 //! task is what stands between the time and the first pid, flags and event in a row, so its name may have
 //! blanks.
 
-use super::{Record, is_flags, is_number, is_time, record_of, time_of, word};
+use super::{Pieces, is_flags, is_number, is_time, record_of, time_of, word};
 use crate::Fault;
 
 /// A row; `None` for anything else.
-pub(super) fn listed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+pub(super) fn listed(line: &str) -> Option<Result<Pieces<'_>, Fault>> {
     let (mut cpu, mut after) = word(line);
     let (mut time, mut rest) = word(after);
     if !is_time(time) {

@@ -36,6 +36,7 @@ mod source;
 
 use crate::Fault;
 use crate::event::{Event, Fields, of_fields, of_text};
+use std::fmt;
 
 use columns::column_of_cpu;
 pub(crate) use fast::{Before, plain, start};
@@ -85,30 +86,38 @@ pub enum Unit {
     None,
 }
 
-/// One event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One event. It borrows its line: a piece of that is cut out when it is asked for.
+#[derive(Clone, Copy)]
 pub struct Record<'a> {
     /// Line number, from 1.
     pub line: u64,
-    /// Name of the task that ran.
-    pub task: &'a str,
-    /// Its id; 0 is the idle loop.
+    /// Id of the task that ran; 0 is the idle loop.
     pub pid: u32,
     /// The CPU that wrote the event.
     pub cpu: u32,
-    /// The irq-info column; empty when it was left out.
-    pub flags: Flags<'a>,
     /// Time in nanoseconds, or the bare number when the clock has no unit.
     pub time_ns: u64,
     /// Whether `time_ns` is nanoseconds.
     pub unit: Unit,
-    /// Name of the event, without the subsystem.
-    pub event: &'a str,
-    /// The rest of the line; empty in a trace that is no text, whose events [`Record::decode`] makes of their
-    /// fields.
-    pub text: &'a str,
-    /// The fields of its event instead of a text, and the block with their texts.
-    pub(crate) fields: Option<(&'a Fields, &'a str)>,
+    /// The block that it is in, where in it its line starts, and where in that its pieces stand.
+    block: &'a str,
+    start: u32,
+    places: &'a Places,
+    /// The fields of its event instead of a text; the block has their texts.
+    fields: Option<&'a Fields>,
+}
+
+/// The pieces of a line that is a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pieces<'a> {
+    pub(crate) task: &'a str,
+    pub(crate) pid: u32,
+    pub(crate) cpu: u32,
+    pub(crate) flags: Flags<'a>,
+    pub(crate) time_ns: u64,
+    pub(crate) unit: Unit,
+    pub(crate) event: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl<'a> Record<'a> {
@@ -130,16 +139,54 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub fn decode(&self) -> Result<Event<'a>, Fault> {
         match self.fields {
-            None => of_text(self.event, self.text),
-            Some((fields, text)) => of_fields(self.event, fields, text),
+            None => of_text(self.event(), self.text()),
+            Some(fields) => of_fields(self.event(), fields, self.block),
         }
+    }
+
+    /// Name of the task that ran.
+    pub fn task(&self) -> &'a str {
+        self.piece(self.places.task)
+    }
+
+    /// The irq-info column; empty when it was left out.
+    pub fn flags(&self) -> Flags<'a> {
+        Flags(self.piece(self.places.flags))
+    }
+
+    /// Name of the event, without the subsystem.
+    #[inline(always)]
+    pub fn event(&self) -> &'a str {
+        self.piece(self.places.event)
+    }
+
+    /// The rest of the line; empty in a trace that is no text, whose events [`Record::decode`] makes of their
+    /// fields.
+    #[inline(always)]
+    pub fn text(&self) -> &'a str {
+        self.piece(self.places.text)
+    }
+
+    /// An empty piece may lie anywhere: it stays empty.
+    #[inline(always)]
+    fn piece(&self, (from, to): (u32, u32)) -> &'a str {
+        let place = self.start.wrapping_add(from) as usize..self.start.wrapping_add(to) as usize;
+        self.block.get(place).unwrap_or("")
+    }
+}
+
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = (self.line, self.task(), self.pid, self.cpu, self.flags());
+        let what = (self.event(), self.text(), self.fields);
+        write!(f, "{who:?} {} {:?} {what:?}", self.time_ns, self.unit)
     }
 }
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    Record(Record<'a>),
+    Record(Pieces<'a>),
     /// `entries-in-buffer/entries-written`, and the number of CPUs.
     Entries {
         kept: u64,
@@ -207,7 +254,7 @@ impl Places {
     }
 
     /// All pieces of `record` are pieces of `line`, or empty.
-    pub(crate) fn of(line: &str, record: &Record<'_>) -> Self {
+    pub(crate) fn of(line: &str, record: &Pieces<'_>) -> Self {
         let place = |piece: &str| {
             let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize) as u32;
             (start, start.wrapping_add(piece.len() as u32))
@@ -221,28 +268,6 @@ impl Places {
             flags: place(record.flags.0),
             event: place(record.event),
             text: place(record.text),
-        }
-    }
-
-    /// The record, from the same line, which starts at this place of `text`. An empty piece may lie anywhere:
-    /// it stays empty.
-    #[inline(always)]
-    pub(crate) fn on<'a>(&self, text: &'a str, start: u32, number: u64) -> Record<'a> {
-        let piece = |(from, to): (u32, u32)| {
-            let place = start.wrapping_add(from) as usize..start.wrapping_add(to) as usize;
-            text.get(place).unwrap_or("")
-        };
-        Record {
-            line: number,
-            task: piece(self.task),
-            pid: self.pid,
-            cpu: self.cpu,
-            flags: Flags(piece(self.flags)),
-            time_ns: self.time_ns,
-            unit: self.unit,
-            event: piece(self.event),
-            text: piece(self.text),
-            fields: None,
         }
     }
 }
@@ -298,7 +323,7 @@ fn without_instance(line: &str) -> &str {
 }
 
 /// The layouts with `[cpu]`. `None` when there is none; an error when there is and the rest cannot be read.
-fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+fn bracketed(line: &str) -> Option<Result<Pieces<'_>, Fault>> {
     let column = column_of_cpu(line.as_bytes());
     for open in memchr::memchr_iter(b'[', line.as_bytes()) {
         // A name may look like columns; those of the kernel are where they are.
@@ -390,7 +415,7 @@ fn record<'a>(
     flags: &'a str,
     time: Result<(u64, Unit), Fault>,
     rest: &'a str,
-) -> Result<Record<'a>, Fault> {
+) -> Result<Pieces<'a>, Fault> {
     let mut rest = rest.trim_ascii_start();
     if rest.starts_with("(+") {
         rest = rest.split_once(')').map_or(rest, |(_, after)| after);
@@ -407,13 +432,12 @@ fn record_of<'a>(
     flags: &'a str,
     time: Result<(u64, Unit), Fault>,
     event: Option<(&'a str, &'a str)>,
-) -> Result<Record<'a>, Fault> {
+) -> Result<Pieces<'a>, Fault> {
     let cpu = cpu.parse().ok().filter(|cpu| *cpu < CPUS_MOST);
     let cpu = cpu.ok_or(Fault::Cpu)?;
     let (time_ns, unit) = time?;
     let (event, text) = event.ok_or(Fault::Shape)?;
-    Ok(Record {
-        line: 0,
+    Ok(Pieces {
         task,
         pid,
         cpu,
@@ -422,7 +446,6 @@ fn record_of<'a>(
         unit,
         event,
         text: text.trim_ascii(),
-        fields: None,
     })
 }
 

@@ -93,10 +93,10 @@ impl Summary {
 /// ";
 /// let mut reader = Reader::new("example", text.as_bytes());
 /// let record = reader.next_record()?.expect("a record");
-/// assert_eq!((record.task, record.pid, record.cpu), ("<idle>", 0, 5));
-/// assert_eq!((record.time_ns, record.event), (1_430_013_000, "softirq_raise"));
-/// assert!(record.flags.softirq());
-/// assert_eq!(reader.next_record()?.expect("another").task, "opt cgu.08");
+/// assert_eq!((record.task(), record.pid, record.cpu), ("<idle>", 0, 5));
+/// assert_eq!((record.time_ns, record.event()), (1_430_013_000, "softirq_raise"));
+/// assert!(record.flags().softirq());
+/// assert_eq!(reader.next_record()?.expect("another").task(), "opt cgu.08");
 /// assert!(reader.next_record()?.is_none());
 /// assert_eq!(reader.summary().malformed.first()[0].line, 3);
 /// # Ok::<(), quiescent_trace::Error>(())

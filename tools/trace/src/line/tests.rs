@@ -4,13 +4,31 @@ use super::*;
 fn parse(line: &str) -> Result<Line<'_>, Fault> {
     let said = any(line);
     if let Some(places) = plain(line.as_bytes()) {
-        assert_eq!(said, Ok(Line::Record(places.on(line, 0, 0))), "{line}");
+        assert_eq!(said, Ok(Line::Record(pieces(&places, line))), "{line}");
     }
     said
 }
 
+/// The pieces of a line.
+fn pieces<'a>(places: &Places, line: &'a str) -> Pieces<'a> {
+    let piece = |(from, to): (u32, u32)| {
+        let place = from as usize..to as usize;
+        line.get(place).unwrap_or("")
+    };
+    Pieces {
+        task: piece(places.task),
+        pid: places.pid,
+        cpu: places.cpu,
+        flags: Flags(piece(places.flags)),
+        time_ns: places.time_ns,
+        unit: places.unit,
+        event: piece(places.event),
+        text: piece(places.text),
+    }
+}
+
 /// The fast reader's answer to a line that follows others. What is behind the line changes nothing.
-fn fast<'a>(line: &'a str, before: &mut Before) -> Option<Record<'a>> {
+fn fast<'a>(line: &'a str, before: &mut Before) -> Option<Pieces<'a>> {
     let begun = start(line.as_bytes(), before);
     for behind in ["\n", "\n-7       [000] d.s2.     1.430013: a: b"] {
         let more = format!("{line}{behind}{}", "x".repeat(40));
@@ -19,12 +37,15 @@ fn fast<'a>(line: &'a str, before: &mut Before) -> Option<Record<'a>> {
         assert!(known.as_ref().is_none_or(|it| it.known() <= end), "{line}");
         assert!(known.is_none() || known == begun, "{line}");
     }
-    begun.map(|places| places.until(line.as_bytes()).on(line, 0, 0))
+    begun.map(|mut places| {
+        places.until(line.as_bytes());
+        pieces(&places, line)
+    })
 }
 
 const VARIANTS: &str = include_str!("../../../../data/traces/format_variants.txt");
 
-fn read(line: &str) -> Record<'_> {
+fn read(line: &str) -> Pieces<'_> {
     match parse(line) {
         Ok(Line::Record(record)) => record,
         other => panic!("{line}: {other:?}"),

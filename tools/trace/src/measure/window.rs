@@ -91,20 +91,19 @@ impl Follow {
         true
     }
 
-    /// The next record: its event, and where it lies; none if it does not follow, or cannot be decoded, which
-    /// is counted.
+    /// The next record's event; none if it does not follow, or cannot be decoded, which is counted. Borrowed:
+    /// an event is eight words.
     #[inline(always)]
-    pub(crate) fn see<'a>(&mut self, record: &Record<'a>) -> Option<(Event<'a>, Place)> {
+    pub(crate) fn see<'d, 'a>(
+        &mut self,
+        record: &Record<'a>,
+        decoded: &'d Result<Event<'a>, Fault>,
+    ) -> Option<&'d Event<'a>> {
         if !self.follows(record) {
             return None;
         }
-        match record.decode() {
-            Ok(event) => Some((event, self.at(record, &event))),
-            Err(fault) => {
-                self.undecoded.add(record.line, fault);
-                None
-            }
-        }
+        let failed = |fault: &Fault| self.undecoded.add(record.line, *fault);
+        decoded.as_ref().map_err(failed).ok()
     }
 
     #[inline(always)]

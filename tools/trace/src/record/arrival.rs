@@ -162,7 +162,7 @@ impl<K: Copy> Ways<K> {
 
     /// Any other event of the same task ends what belongs to its last callback, unless it is an interrupt's.
     pub(crate) fn go_on(&mut self, record: &Record<'_>) {
-        let interrupt = record.flags.hardirq() || record.flags.softirq();
+        let interrupt = record.flags().hardirq() || record.flags().softirq();
         let open = self.open.get(&record.cpu);
         if !interrupt && open.is_some_and(|open| open.pid == record.pid) {
             self.open.remove(&record.cpu);

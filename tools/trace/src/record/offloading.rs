@@ -23,10 +23,11 @@ pub(crate) struct Offloading {
 
 impl Offloading {
     /// The next event.
+    #[inline(always)]
     pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
         match *event {
             Event::NocbWake { cpu, what } if !is_of_group(what) => self.by_thread.insert(cpu),
-            Event::BatchStart { .. } => match invoker(record.task) {
+            Event::BatchStart { .. } => match invoker(record.task()) {
                 Some(cpu) => self.by_thread.insert(cpu),
                 None => self.by_itself.insert(record.cpu),
             },

@@ -110,7 +110,8 @@ impl Recorder {
     /// The next record of the trace. Its event, unless it does not follow or cannot be decoded, which is
     /// counted.
     pub fn feed<'a>(&mut self, record: &Record<'a>) -> Option<Event<'a>> {
-        let (event, place) = self.window.see(record)?;
+        let event = *self.window.see(record, &record.decode())?;
+        let place = self.window.at(record, &event);
         self.clock.see(record, &event);
         self.placement.see(record, &event);
         self.counted.see(record, &event, place);
@@ -160,7 +161,7 @@ impl Recorder {
             time_ns: record.time_ns,
             cpu: record.cpu,
             func,
-            irqs_off: record.flags.hardirq(),
+            irqs_off: record.flags().hardirq(),
             queued: Queued::Unknown,
             lazy: None,
         });

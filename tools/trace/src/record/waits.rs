@@ -156,7 +156,7 @@ impl<T> WaitFollow<T> {
                 let new = || Waiting::new(WORKERS_MOST);
                 self.workers.get_or_insert_with(new).insert(record.pid, ());
             }
-            Event::Other if record.event == "workqueue_execute_end" => {
+            Event::Other if record.event() == "workqueue_execute_end" => {
                 if let Some(workers) = &mut self.workers {
                     workers.remove(&record.pid);
                 }
@@ -178,7 +178,7 @@ impl<T> WaitFollow<T> {
 
     /// The task that ran begins to wait.
     fn begins(&mut self, record: &Record<'_>, by: By, cookie: i64, of: &mut impl FnMut(&str) -> T) {
-        if !is_outside(record.task, record.pid) {
+        if !is_outside(record.task(), record.pid) {
             return;
         }
         if let Some(before) = self.open.get(&record.pid) {
@@ -194,7 +194,7 @@ impl<T> WaitFollow<T> {
                 (None, _) => {}
             }
         }
-        self.opens(record, (record.task, record.pid), Some(by), cookie, of);
+        self.opens(record, (record.task(), record.pid), Some(by), cookie, of);
         self.edges.push((record.pid, Edge::Known));
     }
 
@@ -263,12 +263,12 @@ impl<T> WaitFollow<T> {
 
     /// A task is woken by the one that runs.
     fn woken(&mut self, record: &Record<'_>, pid: u32) {
-        let in_task = !record.flags.softirq() && !record.flags.hardirq();
+        let in_task = !record.flags().softirq() && !record.flags().hardirq();
         let works = || {
             let workers = self.workers.as_ref();
             workers.is_some_and(|it| it.get(&record.pid).is_some())
         };
-        let by = match role(record.task) {
+        let by = match role(record.task()) {
             Role::GracePeriods if in_task => Some(By::Thread),
             _ if in_task && works() => Some(By::Work),
             _ => None,
@@ -288,8 +288,8 @@ impl<T> WaitFollow<T> {
 
     /// The task that ran wrote something: if it was woken and no switch is traced, it runs again.
     fn writes(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        let is_its_own = !record.flags.softirq()
-            && !record.flags.hardirq()
+        let is_its_own = !record.flags().softirq()
+            && !record.flags().hardirq()
             && !matches!(event, Event::Switch { .. } | Event::Stack { .. });
         let Some(open) = self.open.get(&record.pid).filter(|_| is_its_own) else {
             return;
@@ -301,7 +301,7 @@ impl<T> WaitFollow<T> {
 
     /// The task that ran does something else: if its wait was over without a word, it is over now.
     fn goes_on(&mut self, record: &Record<'_>) {
-        let is_its_own = !record.flags.softirq() && !record.flags.hardirq();
+        let is_its_own = !record.flags().softirq() && !record.flags().hardirq();
         let back = self.open.get(&record.pid).and_then(|open| open.back);
         if let Some(back) = back.filter(|_| is_its_own) {
             self.over(record.pid, back);

@@ -64,9 +64,13 @@ fn tasks_and_flags_are_those_of_the_report() {
         let input = from_seek(name, Cursor::new(bytes(name))).expect("opens");
         let (mut reader, mut all) = (Reader::new(name, input), Vec::new());
         while let Some(it) = reader.next_record().expect("reads") {
-            let task: String = it.task.chars().take(8).collect();
-            if it.event != "unknown" {
-                let flags = [it.flags.irqs_off(), it.flags.hardirq(), it.flags.softirq()];
+            let task: String = it.task().chars().take(8).collect();
+            if it.event() != "unknown" {
+                let flags = [
+                    it.flags().irqs_off(),
+                    it.flags().hardirq(),
+                    it.flags().softirq(),
+                ];
                 all.push((task.trim().to_owned(), flags));
             }
         }

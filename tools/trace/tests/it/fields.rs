@@ -11,7 +11,9 @@ pub fn said(reader: &mut Reader<impl Source>) -> Vec<String> {
         let (time, unit) = (it.time_ns, it.unit);
         all.push(format!(
             "{} [{}] {time} {unit:?} {} {event:?}",
-            it.pid, it.cpu, it.event
+            it.pid,
+            it.cpu,
+            it.event()
         ));
     }
     all

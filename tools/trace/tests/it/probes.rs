@@ -68,18 +68,18 @@ fn counts_are_those_of_the_lines() {
     let mut counts = [0.0; 4];
     let (mut inside, mut ended) = (false, 0);
     while let Some(record) = reader.next_record().unwrap() {
-        inside |= record.text.starts_with("WORKLOAD_START");
-        inside &= !record.text.starts_with("WORKLOAD_END");
+        inside |= record.text().starts_with("WORKLOAD_START");
+        inside &= !record.text().starts_with("WORKLOAD_END");
         let parts = [
-            (record.event == "rcu_callback", 0),
-            (record.event == "rcu_invoke_callback", 1),
-            (record.event == "rcu_batch_start", 2),
-            (record.text.ends_with("gpevent=\"fqsend\""), 3),
+            (record.event() == "rcu_callback", 0),
+            (record.event() == "rcu_invoke_callback", 1),
+            (record.event() == "rcu_batch_start", 2),
+            (record.text().ends_with("gpevent=\"fqsend\""), 3),
         ];
         for (_, at) in parts.into_iter().filter(|it| it.0 && inside) {
             counts[at] += 1.0;
         }
-        ended += u32::from(inside && record.text.ends_with("gpevent=\"end\""));
+        ended += u32::from(inside && record.text().ends_with("gpevent=\"end\""));
     }
     let callbacks = &found(Kind::Callbacks).tables[0];
     let batches = &found(Kind::Batches).tables[0];

@@ -27,7 +27,8 @@ or SIGHUP (what was recorded is kept).";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Record {
-    /// The file for the trace (`-`: standard output). It appears when the recording ends
+    /// The file for the trace (`-`: standard output), always text, as tracefs prints it. It appears when the
+    /// recording ends
     #[arg(long, short, value_name = "FILE", default_value = "trace.txt")]
     pub output: PathBuf,
     #[command(flatten)]

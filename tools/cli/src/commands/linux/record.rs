@@ -94,9 +94,7 @@ fn text(options: &Record, outcome: &Outcome) -> String {
             outcome.lost, options.buffer
         );
     }
-    if let Some(left) = &outcome.left {
-        text += &self::left(left);
-    }
+    text += &left(&outcome.left);
     if let Some(status) = outcome.status.filter(|it| !it.success()) {
         text += &format!("warning: the command ended with {status}\n");
     }
@@ -106,12 +104,15 @@ fn text(options: &Record, outcome: &Outcome) -> String {
     text
 }
 
-/// What is said of a buffer that the kernel would not remove.
-pub fn left(folder: &Path) -> String {
+/// What is said of a buffer and of probes that the kernel would not remove; nothing of none.
+pub fn left(those: &[String]) -> String {
+    if those.is_empty() {
+        return String::new();
+    }
     format!(
-        "warning: {} is in use by another process, and left with its probes: `quiescent doctor --clean` \
-         removes both when that has ended\n",
-        folder.display()
+        "warning: in use by another process, and left in the kernel: {}; `quiescent doctor --clean` removes \
+         it when that has ended\n",
+        those.join(", ")
     )
 }
 
@@ -133,8 +134,7 @@ fn report(options: &Record, outcome: &Outcome, stopped: bool) -> Report {
     report.option("for_s", options.length.map(|it| it.as_secs_f64()));
     report.option("command", command.collect::<Vec<_>>());
     report.option("status", outcome.status.map(|it| it.to_string()));
-    let left = outcome.left.as_ref();
-    report.option("left", left.map(|it| it.display().to_string()));
+    report.option("left", outcome.left.clone());
     report.option("stopped", stopped);
     for (metric, unit, value) in [
         ("lines", "lines", outcome.lines as f64),

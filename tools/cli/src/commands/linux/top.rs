@@ -67,9 +67,7 @@ fn kernel(options: &Top) -> Result<u8, Error> {
     };
     let shown = show(options, sort, &origin, &mut source);
     output::tell(after);
-    if let Some(left) = source.end() {
-        output::tell(super::record::left(&left));
-    }
+    output::tell(super::record::left(&source.end()));
     shown
 }
 

@@ -65,7 +65,7 @@ pub fn table(
         }
     };
     let mut table = empty();
-    let mut machine = String::new();
+    let mut machines = Vec::new();
     for remedy in REMEDIES {
         let request = Request {
             file: file.to_owned(),
@@ -85,7 +85,7 @@ pub fn table(
         };
         let known = answer.settings().into_iter();
         let known = known.map(|(key, value, from)| format!("{key}={value} ({from})"));
-        machine = known.collect::<Vec<_>>().join(" ");
+        let machine = known.collect::<Vec<_>>().join(" ");
         for (metric, wait) in MEANS {
             let line = answer.lines.iter().find(|it| it.metric == metric);
             if let Some(line) = line.filter(|it| it.recorded.is_some()) {
@@ -93,27 +93,39 @@ pub fn table(
                     labels: vec![remedy.to_owned(), wait.to_owned()],
                     figures: figures(line),
                 });
+                machines.push(machine.clone());
             }
         }
     }
-    let Some(first) = table.rows.first().map(|row| row.labels[0].clone()) else {
+    if table.rows.is_empty() {
         say("no wait of this window is in the replay: none has an event of its own".to_owned());
         return None;
-    };
-    // The columns before the change are the same for all.
-    for row in table.rows.iter().filter(|row| row.labels[0] == first) {
-        if let [Some(recorded), Some(model), ..] = row.figures[..]
-            && (model / recorded - 1.0).abs() > whatif::BAD_FIT
-        {
-            say(format!(
-                "do not trust the changes of {} waits: on the model as recorded they take {model:.3} ms, \
-                 {recorded:.3} in the trace; it takes {machine} for the recorded machine, `whatif --as` \
-                 takes what was in force",
-                row.labels[1]
-            ));
-        }
     }
+    doubts(&table.rows, &machines).into_iter().for_each(say);
     Some(table)
+}
+
+/// Of which rows the model of the recorded machine, which may be another one for each remedy, is too far off.
+fn doubts(rows: &[quiescent_trace::Line], machines: &[String]) -> Vec<String> {
+    let off = |(row, machine): (&'_ quiescent_trace::Line, _)| match row.figures[..] {
+        [Some(recorded), Some(model), ..] if (model / recorded - 1.0).abs() > whatif::BAD_FIT => {
+            Some((row.labels.clone(), recorded, model, machine))
+        }
+        _ => None,
+    };
+    let off: Vec<_> = rows.iter().zip(machines).filter_map(off).collect();
+    let said = |(_, wait): (&str, &str)| {
+        let of = || off.iter().filter(|it| it.0[1] == wait);
+        let (_, recorded, model, machine) = of().next()?;
+        let by: Vec<&str> = of().map(|it| it.0[0].as_str()).collect();
+        Some(format!(
+            "do not trust the changes of {wait} waits by {}: on the model as recorded they take {model:.3} \
+             ms, {recorded:.3} in the trace; it takes {machine} for the recorded machine, `whatif --as` \
+             takes what was in force",
+            by.join(", ")
+        ))
+    };
+    MEANS.into_iter().filter_map(said).collect()
 }
 
 fn empty() -> Table {
@@ -143,6 +155,25 @@ fn figures(line: &Line) -> Vec<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_row_whose_model_is_off_is_doubted_with_its_machine() {
+        let row = |remedy: &str, wait: &str, model| quiescent_trace::Line {
+            labels: vec![remedy.to_owned(), wait.to_owned()],
+            figures: vec![Some(10.0), Some(model)],
+        };
+        let rows = [
+            row("a=1", "normal", 9.9),
+            row("b=1", "normal", 7.5),
+            row("b=1", "barrier", 10.1),
+            row("c=1", "normal", 20.0),
+        ];
+        let machines = ["x=1", "x=2", "x=2", "x=3"].map(str::to_owned);
+        let said = doubts(&rows, &machines);
+        let start = "do not trust the changes of normal waits by b=1, c=1: on the model as recorded they \
+                     take 7.500 ms, 10.000 in the trace; it takes x=2 for";
+        assert!(said.len() == 1 && said[0].starts_with(start), "{said:?}");
+    }
 
     #[test]
     fn savings_are_shares_of_the_model_as_recorded() {

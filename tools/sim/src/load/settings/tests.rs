@@ -185,6 +185,9 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         assert!(error.contains(said), "{key}={value}: {error}");
         assert!(error.contains(key), "{key}={value}: {error}");
     }
+    // A letter of many names is not meant by any of them.
+    let error = with(&[("x", "1")]).unwrap_err().to_string();
+    assert!(!error.contains("did you mean"), "{error}");
     let error = with(&[("cpus", "1000000"), ("rcu_fanout_leaf", "2")]);
     assert!(
         error.unwrap_err().to_string().contains("give"),

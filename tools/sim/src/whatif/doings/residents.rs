@@ -35,8 +35,8 @@ impl Follow {
         let (it, cpu) = (&mut self.residents, record.cpu);
         it.began.get_or_insert(record.time_ns);
         let known = *it.now.entry(cpu).or_insert_with(|| {
-            if is_outside(record.task, record.pid) {
-                it.first.push((cpu, record.task.to_owned(), record.pid));
+            if is_outside(record.task(), record.pid) {
+                it.first.push((cpu, record.task().to_owned(), record.pid));
             }
             record.pid
         });

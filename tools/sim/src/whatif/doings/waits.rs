@@ -57,7 +57,7 @@ impl Follow {
         };
         let wait = Step::Wait { what, until: None };
         if record.pid == pid {
-            self.step(record, (record.task, pid), |_| wait);
+            self.step(record, (record.task(), pid), |_| wait);
         } else if let Some(run) = self.of(pid).and_then(|(_, life)| life.runs.last_mut()) {
             run.steps.push(wait);
         }
@@ -94,7 +94,7 @@ impl Follow {
 
     /// What the task does now is RCU's own work.
     pub(super) fn is_models_own(&mut self, record: &Record<'_>) {
-        if is_outside(record.task, record.pid) {
+        if is_outside(record.task(), record.pid) {
             let run = self.of(record.pid).and_then(|(now, life)| {
                 let last = life.runs.len().checked_sub(1)?;
                 Some((now.life, last))

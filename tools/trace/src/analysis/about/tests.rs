@@ -104,6 +104,62 @@ fn idle_is_doubted_for_the_cpus_that_wrote_and_had_no_idle_event() {
     assert!(said.iter().any(|doubt| doubt.starts_with(idle)), "{said:?}");
 }
 
+/// A task on CPU 1 with a tick each ms, up to `end`, and another on CPU 0 for 200 ms.
+fn ticking(end: u32, last: &str) -> Vec<String> {
+    let tick = "hrtimer_expire_entry: hrtimer=f1 function=tick_nohz_handler now=1";
+    let mut text = format!("b-6 [001] d..2. 1.000000: {}\n", EVENTS[5].0);
+    for ms in 1..=200 {
+        text += &format!("a-5 [000] d.h1. 1.{ms:03}000: {tick}\n");
+        if ms <= end {
+            text += &format!("b-6 [001] d.h1. 1.{ms:03}000: {tick}\n");
+        }
+        if ms == end {
+            text += &format!("b-6 [001] d..1. 1.{ms:03}001: {last}\n");
+        }
+    }
+    let mut said = doubts(&text);
+    said.retain(|it| it.starts_with("CPUs cover different times"));
+    said
+}
+
+#[test]
+fn a_cpu_whose_tick_ends_while_its_task_runs_was_recorded_no_longer() {
+    let said = ticking(100, EVENTS[0].0).concat();
+    assert!(
+        said.contains("(CPU 1 from 1.000000 s to 1.100001 s)"),
+        "{said}"
+    );
+    // Too few ticks to know of, or too short a silence.
+    assert_eq!(ticking(8, EVENTS[0].0), [""; 0]);
+    assert_eq!(ticking(168, EVENTS[0].0), [""; 0]);
+    // It is idle, or has stopped its tick.
+    for last in [
+        "cpu_idle: state=1 cpu_id=1",
+        "tick_stop: success=1 dependency=NONE",
+        "sched_switch: prev_comm=b prev_pid=6 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 \
+         next_prio=120",
+    ] {
+        assert_eq!(ticking(100, last), [""; 0], "{last}");
+    }
+}
+
+#[test]
+fn idle_is_known_from_switches_where_a_cpu_writes_them() {
+    let text = format!(
+        "a-5 [000] d..1. 1.0: {}\na-5 [001] d..1. 1.1: {}\n",
+        EVENTS[0].0, EVENTS[5].0
+    );
+    let said = doubts(&text).join("\n");
+    assert!(
+        said.contains("no cpu_idle event of CPU 1: idle time is known"),
+        "{said}"
+    );
+    assert!(
+        said.contains("no cpu_idle event of CPU 0: idle is not known"),
+        "{said}"
+    );
+}
+
 #[test]
 fn silent_cpus_are_counted_from_the_header() {
     let header = "# entries-in-buffer/entries-written: 1/1   #P:4\n";

@@ -78,28 +78,37 @@ impl Block {
             let length = length.map_or(rest.len(), |at| known + at);
             let line = &rest[..length];
             self.met.lines += 1;
-            let begun = begun.map(|it| it.until(line));
-            match begun.or_else(|| line::plain(line)) {
-                Some(places) if length <= super::LINE_MOST => self.entries.push(PlacedRecord {
-                    start: start as u32,
-                    line: self.met.lines as u32,
-                    places,
-                }),
-                _ => self.any(start, start + length),
+            match begun {
+                Some(mut places) if length <= super::LINE_MOST => {
+                    places.until(line);
+                    self.push(start, places);
+                }
+                _ => self.other(start, start + length),
             }
             start += length + 1;
         }
     }
 
+    #[inline(always)]
+    fn push(&mut self, start: usize, places: Places) {
+        self.entries.push(PlacedRecord {
+            start: start as u32,
+            line: self.met.lines as u32,
+            places,
+        });
+    }
+
     /// Reads a line of any layout.
     #[inline(never)]
-    fn any(&mut self, start: usize, end: usize) {
-        match line::any(&self.text[start..end]) {
-            Ok(Line::Record(record)) => self.entries.push(PlacedRecord {
-                start: start as u32,
-                line: self.met.lines as u32,
-                places: Places::of(&self.text[start..], &record),
-            }),
+    fn other(&mut self, start: usize, end: usize) {
+        let line = &self.text[start..end];
+        if let Some(places) =
+            line::plain(line.as_bytes()).filter(|_| line.len() <= super::LINE_MOST)
+        {
+            return self.push(start, places);
+        }
+        match line::any(line) {
+            Ok(Line::Record(record)) => self.push(start, Places::of(line, &record)),
             // It is a part of the record before it.
             Ok(Line::Frame) => {
                 if let Some(PlacedRecord { start, places, .. }) = self.entries.last_mut() {
@@ -122,13 +131,20 @@ impl Block {
     #[inline(always)]
     pub(super) fn next_record(&mut self) -> Option<Record<'_>> {
         let entry = self.entries.get(self.next)?;
-        let number = self.before + u64::from(entry.line);
-        let mut record = entry.places.on(&self.text, entry.start, number);
-        if let Some(fields) = self.fields.get(self.next) {
-            record.fields = Some((fields, &self.text));
-        }
+        let fields = self.fields.get(self.next);
         self.next += 1;
-        Some(record)
+        let places = &entry.places;
+        Some(Record {
+            line: self.before + u64::from(entry.line),
+            pid: places.pid,
+            cpu: places.cpu,
+            time_ns: places.time_ns,
+            unit: places.unit,
+            block: &self.text,
+            start: entry.start,
+            places,
+            fields,
+        })
     }
 
     /// What was met in its lines; it is given once.

@@ -211,7 +211,7 @@ fn bytes_that_are_no_text_become_question_marks() {
     let bytes = b"\xff\xc3b-1 [001] ..... 1.0: e: \xe2\x82";
     let mut reader = Reader::new("bytes", &bytes[..]);
     let record = reader.next_record().expect("reads").expect("one");
-    assert_eq!((record.task, record.text), ("??b", "??"));
+    assert_eq!((record.task(), record.text()), ("??b", "??"));
 }
 
 #[test]
@@ -244,9 +244,14 @@ fn a_stack_is_in_one_block() {
         let mut reader = Reader::new("stacks", text.as_bytes());
         let (mut stacks, mut others) = (0, 0);
         while let Some(record) = reader.next_record().expect("reads") {
-            match record.event {
+            match record.event() {
                 "<stack trace>" => {
-                    assert_eq!(record.text, "\n => f\n => g\n => h", "line {}", record.line);
+                    assert_eq!(
+                        record.text(),
+                        "\n => f\n => g\n => h",
+                        "line {}",
+                        record.line
+                    );
                     stacks += 1;
                 }
                 _ => others += 1,

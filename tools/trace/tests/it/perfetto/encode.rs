@@ -40,13 +40,13 @@ pub fn recorded(name: &str) -> Vec<Line> {
     let (mut lines, mut last) = (Vec::new(), 0);
     while let Some(record) = reader.next_record().expect("reads") {
         let mut line = Line {
-            task: record.task.to_owned(),
+            task: record.task().to_owned(),
             pid: record.pid,
             cpu: record.cpu,
-            flags: record.flags.0.to_owned(),
+            flags: record.flags().0.to_owned(),
             time_ns: record.time_ns.max(last + 2),
-            event: record.event.to_owned(),
-            text: record.text.to_owned(),
+            event: record.event().to_owned(),
+            text: record.text().to_owned(),
         };
         last = line.time_ns;
         if line.event == "sched_wakeup" {
