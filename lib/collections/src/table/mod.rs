@@ -126,6 +126,12 @@ impl Table {
         unsafe { self.next.load(Ordering::Acquire).as_ref() }
     }
 
+    /// The table that entries have moved to.
+    #[cold]
+    pub fn after(&self) -> &Table {
+        self.next().expect("what has moved is there")
+    }
+
     pub fn next_raw(&self) -> *mut Table {
         self.next.load(Ordering::Acquire)
     }
