@@ -244,7 +244,8 @@ impl Iterator for Slots {
 mod compare {
     use super::Tags;
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi32,
+        __m128i, _mm_cmpeq_epi8, _mm_cvtsi32_si128, _mm_movemask_epi8, _mm_set_epi64x,
+        _mm_shuffle_epi32, _mm_shufflelo_epi16, _mm_unpacklo_epi8,
     };
 
     #[inline(always)]
@@ -255,10 +256,14 @@ mod compare {
 
     #[inline(always)]
     pub fn bits_of(tags: Tags, tag: u64) -> u32 {
-        // Fewer instructions than `_mm_set1_epi8`.
-        let four = (tag * 0x0101_0101) as i32;
         // SAFETY: as above.
-        unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(vector(tags), _mm_set1_epi32(four))) as u32 }
+        unsafe {
+            // `_mm_set1_epi8` would first clear the bits above the tag.
+            let tag = _mm_cvtsi32_si128(tag as i32);
+            let two = _mm_unpacklo_epi8(tag, tag);
+            let all = _mm_shuffle_epi32::<0>(_mm_shufflelo_epi16::<0>(two));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(vector(tags), all)) as u32
+        }
     }
 
     #[inline(always)]
