@@ -144,7 +144,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Has the processor load a line that will be read.
 #[inline(always)]
-pub fn prefetch<T>(address: *const T) {
+pub fn prefetch<T: ?Sized>(address: *const T) {
     prefetch_for::<T, false>(address);
 }
 
@@ -155,7 +155,7 @@ pub fn prefetch_to_write<T>(address: *const T) {
 }
 
 #[inline(always)]
-fn prefetch_for<T, const WRITE: bool>(address: *const T) {
+fn prefetch_for<T: ?Sized, const WRITE: bool>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch of any address has no effect but on caches.
     unsafe {

@@ -67,7 +67,7 @@ impl Scene {
         let magazines = self.slab.magazines();
         if magazines.ask() {
             rcu::synchronize();
-            magazines.asked(|mine| sealed.push(mine.seal().0));
+            magazines.asked(&mut |mine| sealed.push(mine.seal().0));
         }
         sealed
     }

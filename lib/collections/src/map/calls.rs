@@ -110,8 +110,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     }
 
     /// The values of several keys. As a [`get`](RcuHashMap::get) of each, but the memory of all buckets is
-    /// fetched at the same time, and then that of all entries: faster in maps that are larger than the
-    /// caches.
+    /// fetched at the same time, then that of all entries, and then what the keys own: faster in maps that
+    /// are larger than the caches.
     ///
     /// ```
     /// let map = quiescent_collections::RcuHashMap::from([(1, 'a'), (2, 'b')]);

@@ -3,6 +3,7 @@
 use std::any::{TypeId, type_name};
 use std::borrow::Borrow;
 use std::hash::Hash;
+use std::mem::needs_drop;
 use std::sync::Arc;
 
 use quiescent::Handle;
@@ -147,7 +148,7 @@ impl<K, V, S, D> Core<K, V, S, D> {
             if !tags.is_moved() {
                 return (table, bucket, tags);
             }
-            table = table.next().expect("what has moved is there");
+            table = table.after();
         }
     }
 
@@ -193,7 +194,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         mut is: impl FnMut(u32, &K) -> bool,
     ) -> Option<Place<'a, K, V>> {
         loop {
-            for slot in tags.matching(tag_of(hash)) {
+            let mut slots = tags.matching(tag_of(hash));
+            while let Some(slot) = slots.first() {
                 let index = bucket.slot(slot);
                 if index & LINK != 0 {
                     tags = tags.with_more();
@@ -212,6 +214,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                         entry,
                     });
                 }
+                slots.next();
             }
             let next = self.next_in_chain(bucket, tags)?;
             (bucket, tags) = (next, next.tags());
@@ -223,14 +226,22 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     where
         K: Borrow<Q>,
     {
-        let hash = self.hash(key);
+        self.get_hashed(self.hash(key), key)
+    }
+
+    #[inline(always)]
+    fn get_hashed<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<&Entry<K, V>>
+    where
+        K: Borrow<Q>,
+    {
         let (_, bucket, tags) = self.newest(hash);
         let place = self.find(bucket, tags, hash, |_, it| it.borrow() == key)?;
         Some(place.entry())
     }
 
-    /// Looks for several keys: the buckets of all are on their way before the first is read, and so are the
-    /// entries.
+    /// Looks for several keys: the buckets of all are on their way before the first is read, then the
+    /// entries, and then what the keys own.
+    #[inline(always)]
     pub fn get_many<Q: Hash + Eq + ?Sized, const N: usize>(
         &self,
         keys: [&Q; N],
@@ -243,21 +254,25 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             prefetch(self.table().bucket(hash));
             hash
         });
-        let buckets = hashes.map(|hash| {
+        // For each key the first entry with its tag, which is nearly always its own.
+        let likely = hashes.map(|hash| {
             let (_, bucket, tags) = self.newest(hash);
-            if let Some(slot) = tags.matching(tag_of(hash)).next() {
-                let index = bucket.slot(slot);
-                if index & LINK == 0 {
-                    // SAFETY: found in this section.
-                    prefetch(unsafe { self.entry(index) });
-                }
+            let index = bucket.slot(tags.matching(tag_of(hash)).first()?);
+            if index & LINK != 0 {
+                return None;
             }
-            (bucket, tags)
+            // SAFETY: found in this section.
+            let entry = unsafe { self.entry(index) };
+            prefetch(entry);
+            Some(entry)
         });
-        std::array::from_fn(|at| {
-            let (bucket, tags) = buckets[at];
-            let place = self.find(bucket, tags, hashes[at], |_, it| it.borrow() == keys[at])?;
-            Some(place.entry())
+        if needs_drop::<K>() {
+            let keys = likely.iter().flatten().map(|entry| entry.key.borrow());
+            keys.for_each(|key| prefetch(key));
+        }
+        std::array::from_fn(|at| match likely[at] {
+            Some(entry) if entry.key.borrow() == keys[at] => Some(entry),
+            _ => self.get_hashed(hashes[at], keys[at]),
         })
     }
 

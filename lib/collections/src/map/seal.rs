@@ -109,12 +109,12 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     fn seal_asked(&self) {
         let mut sealed = Vec::new();
         let mut unused = Vec::new();
-        self.store.entries.magazines().asked(|mine| {
+        self.store.entries.magazines().asked(&mut |mine| {
             unused.push(mine.take_free());
             let (full, owned) = mine.seal();
             sealed.push((Garbage::Entries(full), owned));
         });
-        self.store.overflows.magazines().asked(|mine| {
+        self.store.overflows.magazines().asked(&mut |mine| {
             sealed.push((Garbage::Overflows(mine.seal().0), 0));
         });
         for (garbage, owned) in sealed {

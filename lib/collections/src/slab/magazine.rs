@@ -423,7 +423,7 @@ impl Magazines {
 
     /// Calls `take` with each magazine that is still asked for, under the lock. After a grace period since
     /// [`ask`](Magazines::ask).
-    pub fn asked(&self, mut take: impl FnMut(Mine<'_>)) {
+    pub fn asked(&self, take: &mut dyn FnMut(Mine<'_>)) {
         for magazine in self.all() {
             let lock = Some(lock(&self.lock));
             if magazine.locked.load(Ordering::Relaxed) & ASKED != 0 {

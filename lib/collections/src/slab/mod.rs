@@ -17,6 +17,7 @@ pub use magazine::{Desk, Full, Magazines, Removed};
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr;
 
 use crate::prim::{AtomicPtr, Mutex, Ordering, Shared, lock, prefetch_to_write};
@@ -43,10 +44,15 @@ type Directory = Shared<[AtomicPtr<u8>]>;
 
 /// Chunks of entries, and which of them are free.
 pub struct Slab<T: Unit> {
+    chunks: Chunks,
+    is: PhantomData<T>,
+}
+
+/// The same without the entries' type: what is done seldom is compiled once.
+pub struct Chunks {
     directory: AtomicPtr<AtomicPtr<u8>>,
     magazines: Magazines,
-    pool: Mutex<Pool<T>>,
-    is: PhantomData<T>,
+    pool: Mutex<Pool>,
 }
 
 // SAFETY: it owns memory, which holds values of T only while an owner of the slab says so.
@@ -58,9 +64,11 @@ impl<T: Unit> Slab<T> {
     pub fn new() -> Slab<T> {
         const { assert!(T::BATCH <= BATCH && T::SHIFT >= 6) };
         Slab {
-            directory: AtomicPtr::new(ptr::null_mut()),
-            magazines: Magazines::new(),
-            pool: Mutex::new(Pool::new()),
+            chunks: Chunks {
+                directory: AtomicPtr::new(ptr::null_mut()),
+                magazines: Magazines::new(),
+                pool: Mutex::new(Pool::new::<T>()),
+            },
             is: PhantomData,
         }
     }
@@ -83,6 +91,30 @@ impl<T: Unit> Slab<T> {
         }
     }
 
+    /// A free index, of which the caller initialises the entry.
+    #[inline(always)]
+    pub fn take(&self, desk: Desk<'_>) -> u32 {
+        match desk.pop_free() {
+            Some((index, next)) => {
+                // SAFETY: it is in this thread's list of free indexes.
+                prefetch_to_write(unsafe { self.at(next) });
+                index
+            }
+            None => self.take_slowly(desk),
+        }
+    }
+}
+
+impl<T: Unit> Deref for Slab<T> {
+    type Target = Chunks;
+
+    #[inline(always)]
+    fn deref(&self) -> &Chunks {
+        &self.chunks
+    }
+}
+
+impl Chunks {
     /// The lists of all threads.
     pub fn magazines(&self) -> &Magazines {
         &self.magazines
@@ -97,19 +129,6 @@ impl<T: Unit> Slab<T> {
         }
     }
 
-    /// A free index, of which the caller initialises the entry.
-    #[inline(always)]
-    pub fn take(&self, desk: Desk<'_>) -> u32 {
-        match desk.pop_free() {
-            Some((index, next)) => {
-                // SAFETY: it is in this thread's list of free indexes.
-                prefetch_to_write(unsafe { self.at(next) });
-                index
-            }
-            None => self.take_slowly(desk),
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn take_slowly(&self, desk: Desk<'_>) -> u32 {
@@ -121,7 +140,7 @@ impl<T: Unit> Slab<T> {
         if let Some(list) = pool.ready_list(mine.owner()) {
             mine.free().put(list);
         } else {
-            let mut need = T::BATCH.min(1 << (T::SHIFT - 2));
+            let mut need = pool.batch.min(1 << (pool.shift - 2));
             while need > 0 {
                 match pool.fill(mine.free(), need) {
                     0 if mine.free().is_empty() => self.add_chunk(&mut pool),
@@ -135,11 +154,11 @@ impl<T: Unit> Slab<T> {
 
     /// # Panics
     /// If all indexes are in use.
-    fn add_chunk(&self, pool: &mut Pool<T>) {
+    fn add_chunk(&self, pool: &mut Pool) {
         let number = pool.new_chunk();
         let length = pool.directory.len();
         assert!(
-            number < (END >> T::SHIFT) as usize,
+            number < (END >> pool.shift) as usize,
             "RcuHashMap: more than 2^31 entries"
         );
         if number == length {
@@ -157,17 +176,15 @@ impl<T: Unit> Slab<T> {
             let old = std::mem::replace(&mut pool.directory, larger);
             pool.replaced.push(old); // destructors read it outside of sections: it stays
         }
-        let chunk = match layout::<T>() {
-            None => ptr::NonNull::<T>::dangling().as_ptr().cast(),
-            Some(layout) => {
-                // SAFETY: not of size zero.
-                let chunk = unsafe { alloc(layout) };
-                if chunk.is_null() {
-                    handle_alloc_error(layout);
-                }
-                chunk
-            }
+        let layout = pool.layout;
+        let chunk = match layout.size() {
+            0 => ptr::without_provenance_mut(layout.align()),
+            // SAFETY: not of size zero.
+            _ => unsafe { alloc(layout) },
         };
+        if chunk.is_null() {
+            handle_alloc_error(layout);
+        }
         // [MAP-1]
         pool.directory[number].store(chunk, Ordering::Release);
         pool.add(number);
@@ -187,7 +204,7 @@ impl<T: Unit> Slab<T> {
                 // No reader knows an entry of it: each was free, or has had its grace period.
                 let chunk = pool.directory[chunk].swap(ptr::null_mut(), Ordering::Relaxed);
                 // SAFETY: made by `add_chunk`, and all its indexes are in the pool.
-                unsafe { free::<T>(chunk) };
+                unsafe { free(chunk, pool.layout) };
             }
         }
     }
@@ -202,30 +219,24 @@ impl<T: Unit> Slab<T> {
             let chunk = chunk.swap(ptr::null_mut(), Ordering::Relaxed);
             if !chunk.is_null() {
                 // SAFETY: made by `add_chunk`; the caller's promise.
-                unsafe { free::<T>(chunk) };
+                unsafe { free(chunk, pool.layout) };
             }
         }
-        *pool = Pool::new();
+        (pool.ready, pool.bits) = Default::default();
     }
 }
 
-impl<T: Unit> Drop for Slab<T> {
+impl Drop for Chunks {
     fn drop(&mut self) {
         // SAFETY: no thread has a reference to it.
         unsafe { self.free_all() };
     }
 }
 
-/// The layout of a chunk, if it has a size.
-fn layout<T: Unit>() -> Option<Layout> {
-    let layout = Layout::array::<T>(1 << T::SHIFT).expect("chunks are small");
-    (layout.size() > 0).then_some(layout)
-}
-
 /// # Safety
-/// A chunk, which no thread uses.
-unsafe fn free<T: Unit>(chunk: *mut u8) {
-    if let Some(layout) = layout::<T>() {
+/// A chunk of this layout, which no thread uses.
+unsafe fn free(chunk: *mut u8, layout: Layout) {
+    if layout.size() > 0 {
         // SAFETY: allocated with this layout.
         unsafe { dealloc(chunk, layout) };
     }

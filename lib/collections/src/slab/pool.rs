@@ -1,6 +1,6 @@
 //! The pool of a slab, under its lock: which indexes are free, and lists that are ready to be taken.
 
-use std::marker::PhantomData;
+use std::alloc::Layout;
 
 use super::magazine::{Full, List};
 use super::{Directory, Unit};
@@ -9,27 +9,34 @@ use crate::prim::Shared;
 /// So many chunks without an entry in use are kept.
 const SPARE: usize = 2;
 
-pub struct Pool<T: Unit> {
+pub struct Pool {
+    /// What the [`Unit`] says.
+    pub shift: u32,
+    pub batch: usize,
+    most: usize,
+    /// Of a chunk.
+    pub layout: Layout,
     pub directory: Directory,
     /// Former directories, together smaller than the present one.
     pub replaced: Vec<Directory>,
-    ready: Vec<Full>,
+    pub ready: Vec<Full>,
     /// A bit for each free entry of a chunk; empty: the chunk is not there.
-    bits: Vec<Box<[u64]>>,
+    pub bits: Vec<Box<[u64]>>,
     /// How many bits of each chunk are set.
     count: Vec<u32>,
     /// No chunk below this one has a free entry.
     first: usize,
     /// Chunks of which all bits are set.
     whole: usize,
-    of: PhantomData<fn() -> T>,
 }
 
-impl<T: Unit> Pool<T> {
-    const CHUNK: u32 = 1 << T::SHIFT;
-
-    pub fn new() -> Pool<T> {
+impl Pool {
+    pub fn new<T: Unit>() -> Pool {
         Pool {
+            shift: T::SHIFT,
+            batch: T::BATCH,
+            most: T::READY,
+            layout: Layout::array::<T>(1 << T::SHIFT).expect("chunks are small"),
             // SAFETY: a box.
             directory: unsafe { Shared::from_raw(Box::into_raw(Box::default())) },
             replaced: Vec::new(),
@@ -38,8 +45,12 @@ impl<T: Unit> Pool<T> {
             count: Vec::new(),
             first: 0,
             whole: 0,
-            of: PhantomData,
         }
+    }
+
+    /// The entries of a chunk.
+    fn length(&self) -> u32 {
+        1 << self.shift
     }
 
     /// A list that can be taken as it is: one of this thread's own if possible, because it has used those
@@ -52,7 +63,7 @@ impl<T: Unit> Pool<T> {
 
     /// Keeps a list as it is, if there are few; if not, returns it.
     pub fn keep(&mut self, list: Full) -> Option<Full> {
-        if self.ready.len() == T::READY || list.indexes().len() < T::BATCH {
+        if self.ready.len() == self.most || list.indexes().len() < self.batch {
             return Some(list);
         }
         self.ready.push(list);
@@ -64,11 +75,11 @@ impl<T: Unit> Pool<T> {
         while self.count.get(self.first) == Some(&0) {
             self.first += 1;
         }
-        let chunk = self.first;
+        let (chunk, length) = (self.first, self.length());
         let Some(count) = self.count.get_mut(chunk) else {
             return 0;
         };
-        if *count == Self::CHUNK {
+        if *count == length {
             self.whole -= 1;
         }
         let (mut left, mut taken) = (most, [0; super::BATCH]);
@@ -76,7 +87,7 @@ impl<T: Unit> Pool<T> {
             while *word != 0 && left > 0 {
                 let bit = word.trailing_zeros();
                 *word &= *word - 1;
-                taken[most - left] = ((chunk << T::SHIFT) + at * 64) as u32 + bit;
+                taken[most - left] = ((chunk << self.shift) + at * 64) as u32 + bit;
                 left -= 1;
             }
         }
@@ -100,8 +111,8 @@ impl<T: Unit> Pool<T> {
             self.bits.push(Box::default());
             self.count.push(0);
         }
-        self.bits[chunk] = vec![u64::MAX; Self::CHUNK as usize / 64].into_boxed_slice();
-        self.count[chunk] = Self::CHUNK;
+        self.bits[chunk] = vec![u64::MAX; self.length() as usize / 64].into_boxed_slice();
+        self.count[chunk] = self.length();
         self.whole += 1;
         self.first = self.first.min(chunk);
     }
@@ -109,11 +120,11 @@ impl<T: Unit> Pool<T> {
     /// Takes an index back. Returns its chunk if that is to be freed: none of it is in use, and there are
     /// enough of that kind.
     pub fn put(&mut self, index: u32) -> Option<usize> {
-        let (chunk, place) = ((index >> T::SHIFT) as usize, index & (Self::CHUNK - 1));
+        let (chunk, place) = ((index >> self.shift) as usize, index & (self.length() - 1));
         self.bits[chunk][place as usize / 64] |= 1 << (place % 64);
         self.count[chunk] += 1;
         self.first = self.first.min(chunk);
-        if self.count[chunk] < Self::CHUNK {
+        if self.count[chunk] < self.length() {
             return None;
         }
         if self.whole < SPARE {

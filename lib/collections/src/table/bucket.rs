@@ -1,5 +1,8 @@
 //! A bucket: one cache line with twelve tags and twelve indexes.
 
+use std::hint::assert_unchecked;
+use std::num::NonZero;
+
 use crate::prim::{AtomicU32, AtomicU64, Ordering, wait};
 use crate::slab::{END, Unit};
 
@@ -216,15 +219,22 @@ impl Tags {
 #[derive(Clone, Copy)]
 pub struct Slots(u32);
 
+impl Slots {
+    #[inline(always)]
+    pub fn first(self) -> Option<usize> {
+        let slot = NonZero::new(self.0)?.trailing_zeros() as usize;
+        // SAFETY: there is no bit but those of the slots.
+        unsafe { assert_unchecked(slot < SLOTS) };
+        Some(slot)
+    }
+}
+
 impl Iterator for Slots {
     type Item = usize;
 
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
-        let slot = self.0.trailing_zeros() as usize;
-        if self.0 == 0 {
-            return None;
-        }
+        let slot = self.first()?;
         self.0 &= self.0 - 1;
         Some(slot)
     }
@@ -234,7 +244,8 @@ impl Iterator for Slots {
 mod compare {
     use super::Tags;
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8,
+        __m128i, _mm_cmpeq_epi8, _mm_cvtsi32_si128, _mm_movemask_epi8, _mm_set_epi64x,
+        _mm_shuffle_epi32, _mm_shufflelo_epi16, _mm_unpacklo_epi8,
     };
 
     #[inline(always)]
@@ -246,7 +257,13 @@ mod compare {
     #[inline(always)]
     pub fn bits_of(tags: Tags, tag: u64) -> u32 {
         // SAFETY: as above.
-        unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(vector(tags), _mm_set1_epi8(tag as i8))) as u32 }
+        unsafe {
+            // `_mm_set1_epi8` would first clear the bits above the tag.
+            let tag = _mm_cvtsi32_si128(tag as i32);
+            let two = _mm_unpacklo_epi8(tag, tag);
+            let all = _mm_shuffle_epi32::<0>(_mm_shufflelo_epi16::<0>(two));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(vector(tags), all)) as u32
+        }
     }
 
     #[inline(always)]

@@ -135,6 +135,12 @@ impl Table {
         self.next.load(Ordering::Acquire)
     }
 
+    /// The table that entries have moved to.
+    #[cold]
+    pub fn after(&self) -> &Table {
+        self.next().expect("what has moved is there")
+    }
+
     /// Begins to move to a new table; if another thread has begun, returns the table.
     pub fn begin(&self, new: Box<Table>) -> Result<(), Box<Table>> {
         let new = Box::into_raw(new);
