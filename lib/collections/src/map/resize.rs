@@ -2,8 +2,8 @@
 //!
 //! A *unit* is a bucket of the smaller table, and the buckets of the other one with the same hashes. Who
 //! writes while a table is being moved claims some units, and moves the unit of its own key first. Readers
-//! go on in the old buckets until these are marked. The marks of a bucket's slots say most often in which
-//! buckets they go. If not, a key is hashed before its unit is locked; then the indexes are compared with those
+//! go on in the old buckets until these are marked. The marks of a bucket's slots say most often where the
+//! entries go. If not, a key is hashed before its unit is locked; then the indexes are compared with those
 //! that were hashed.
 //!
 //! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they

@@ -109,8 +109,8 @@ impl Table {
         unsafe { &*self.buckets.add((hash >> self.shift) as usize) }
     }
 
-    /// What a slot has of a hash: its tag, and the two bits by which a table of this size, or the next one, is
-    /// doubled.
+    /// What a slot has of a hash: its tag, and the two bits by which a table of this size, or the next one,
+    /// is doubled.
     #[inline(always)]
     pub fn mark_of(&self, hash: u64) -> u64 {
         tag_of(hash) | (hash >> self.split & 3) << 8
