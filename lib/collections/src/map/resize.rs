@@ -151,12 +151,11 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             let (mut at, mut of) = (bucket, *tags);
             loop {
                 for slot in of.used() {
-                    let hash = match hashes.next() {
-                        Some(&(_, hash)) => hash,
-                        None => table.hash_of(unit * each + number, of.mark(slot)),
-                    };
+                    let by_mark = || table.hash_of(unit * each + number, of.mark(slot));
+                    let hashed = hashes.next().copied();
+                    let (index, hash) = hashed.unwrap_or_else(|| (at.slot(slot), by_mark()));
                     let to = next.bucket(hash);
-                    to.unlock(self.add(to, to.tags(), next.mark_of(hash), at.slot(slot)));
+                    to.unlock(self.add(to, to.tags(), next.mark_of(hash), index));
                 }
                 let Some(more) = self.next_in_chain(at, of) else {
                     break;
