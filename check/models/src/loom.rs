@@ -34,10 +34,12 @@ use crate::{CELLS, TICK_NS};
 pub use crate::{LEAF_SLOTS, MAX_LEAVES, on_large_stack};
 pub use loom::cell::UnsafeCell;
 pub use loom::model::Builder;
-pub use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+pub use loom::sync::atomic::{
+    AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 pub use loom::sync::{Mutex, MutexGuard};
 pub use loom::thread::{yield_now, yield_now as doze};
-pub use loom::{model, thread};
+pub use loom::{lazy_static, model, thread};
 
 /// The answer of a kernel without `membarrier(2)`.
 const ENOSYS: i32 = 38;

@@ -32,7 +32,7 @@
 //! * `rayon`: `par_iter` of a pinned map, `par_extend` and `collect` of a parallel iterator for
 //!   both.
 
-#![deny(missing_docs)]
+#![cfg_attr(not(quiescent_model), deny(missing_docs))]
 // Pages say which feature or system an item needs; not which primitives, which are for checkers.
 #![cfg_attr(docsrs, feature(doc_cfg), doc(auto_cfg(hide(quiescent_model))))]
 
@@ -50,6 +50,14 @@ pub use bounds::{Hashes, Key, Stored};
 pub use map::ParIter;
 pub use map::{Change, Iter, Occupied, Pinned, RcuHashMap};
 pub use set::{PinnedSet, RcuHashSet};
+
+/// Parts that models use by themselves.
+#[cfg(quiescent_model)]
+#[allow(unused_imports)]
+pub mod check {
+    pub use crate::slab::{Desk, Full, Magazines, Removed, Slab, Unit};
+    pub use crate::table::{Bucket, Table, Tags, tag_of};
+}
 
 /// The example of the package's README, compiled as a test.
 #[cfg(doctest)]

@@ -84,4 +84,38 @@ fn a_map_takes_little_and_gives_back_what_it_does_not_need() {
     drop(map);
     let left = BYTES.load(Ordering::Relaxed).saturating_sub(before);
     assert!(left < 100_000, "{left} bytes stay after the drop");
+    behind_a_guard();
+}
+
+/// While a guard is held, what a map removes and replaces stays: the domain reports it as queued, and
+/// compares it with its budget.
+fn behind_a_guard() {
+    let domain = quiescent::Domain::new();
+    domain.set_budget(1 << 20, 1 << 20);
+    let map: RcuHashMap<u64, u64, _, _> = RcuHashMap::new_in(domain.clone());
+    let guard = domain.read_lock();
+    let before = BYTES.load(Ordering::Relaxed);
+    for round in 0..5 {
+        (0..100_000).for_each(|n| assert!(map.insert(n, n, &guard).is_none()));
+        (0..100_000).for_each(|n| assert!(map.remove(&n, &guard).is_some()));
+        map.shrink_to_fit(&guard);
+        let held = BYTES.load(Ordering::Relaxed).saturating_sub(before) as u64;
+        let statistics = domain.statistics();
+        // Entries count for more than they are; lists that are not full, two tables, and spare chunks do not
+        // count.
+        let reported = statistics.queued_bytes + (512 << 10);
+        println!("round {round}: {held} bytes are held, {reported} reported");
+        assert!(
+            held <= reported,
+            "{held} bytes are held, {reported} reported"
+        );
+        assert!(statistics.over_budget > 0, "the budget does not see it");
+    }
+    let held = BYTES.load(Ordering::Relaxed).saturating_sub(before);
+    drop(guard);
+    let begin = Instant::now();
+    while BYTES.load(Ordering::Relaxed).saturating_sub(before) > held / 10 {
+        assert!(begin.elapsed() < Duration::from_secs(100), "it stays");
+        domain.barrier();
+    }
 }

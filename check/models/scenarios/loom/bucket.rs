@@ -1,15 +1,11 @@
-//! A bucket of the hash map under C11: the sources of `lib/collections/src/table/bucket.rs`.
-
-#[path = "../../../../lib/collections/src/table/bucket.rs"]
-#[allow(dead_code, reason = "not all of a bucket is needed here")]
-mod source;
+//! Buckets of the hash map, and the end of a resize, under C11.
 
 use std::sync::Arc;
 
 use crate::common::{check, join};
-use quiescent_models::loom::Ordering::Relaxed;
+use quiescent_collections::check::{Bucket, Table, tag_of};
+use quiescent_models::loom::Ordering::{Acquire, Relaxed, Release};
 use quiescent_models::loom::{AtomicU32, thread};
-use source::{Bucket, tag_of};
 
 /// An old bucket, the one that its entry moves to, and the content of that entry.
 #[derive(Default)]
@@ -163,5 +159,29 @@ fn a_replacement_against_a_read() {
         });
         join(writer);
         join(reader);
+    });
+}
+
+/// MAP-8: who finds the new table finds what all threads have moved there.
+#[test]
+fn the_last_unit_against_a_read() {
+    check("table: last unit", 3, || {
+        let tables = Arc::new((Table::new(1), Table::new(1), AtomicU32::new(0)));
+        let movers = [0, 1].map(|unit| {
+            let tables = tables.clone();
+            thread::spawn(move || {
+                let (old, new, root) = &*tables;
+                add(&new.buckets()[unit], 0, INDEX, HASH);
+                if old.count_moved(2) {
+                    root.store(1, Release);
+                }
+            })
+        });
+        let (_, new, root) = &*tables;
+        if root.load(Acquire) == 1 {
+            let has = |bucket: &Bucket| bucket.tags().used().next().is_some();
+            assert!(new.buckets().iter().all(has), "moved without its entry");
+        }
+        movers.into_iter().for_each(join);
     });
 }

@@ -11,15 +11,27 @@
 
 use std::alloc::{Layout, handle_alloc_error};
 
-use crate::prim::{AtomicPtr, AtomicU64, COUNTED, Ordering, zeroed};
+use crate::prim::{AtomicPtr, AtomicU64, COUNTED, Ordering, array_of, const_new, statics, zeroed};
 
 /// Objects that a block serves.
 const OBJECTS: usize = COUNTED.0;
 /// Threads that have pages: those with lower indexes.
 const THREADS: usize = COUNTED.1;
 
-/// The first block: the one that was made last.
-static BLOCKS: AtomicPtr<Block> = AtomicPtr::new(std::ptr::null_mut());
+statics! {
+    static ref BLOCKS: Blocks = Blocks {
+        first: AtomicPtr::new(std::ptr::null_mut()),
+        killed: Block::new(),
+    };
+}
+
+struct Blocks {
+    /// The one that was made last.
+    first: AtomicPtr<Block>,
+    /// The block of objects that have been killed. It has no pages: one comparison finds out whether the
+    /// object lives and whether the thread has a page.
+    killed: Block,
+}
 
 /// Two cache lines are the least that threads do not share, since processors load lines in pairs.
 #[repr(C, align(128))]
@@ -34,17 +46,9 @@ struct Block {
     next: AtomicPtr<Block>,
 }
 
-/// The block of objects that have been killed. It has no pages: one comparison finds out whether the object
-/// lives and whether the thread has a page.
-static KILLED: Block = Block {
-    pages: [const { AtomicPtr::new(std::ptr::null_mut()) }; THREADS],
-    taken: [const { AtomicU64::new(0) }; OBJECTS / 64],
-    next: AtomicPtr::new(std::ptr::null_mut()),
-};
-
 /// The counts of an object. All are zero when it is made.
 pub struct Column {
-    /// Where threads count: `block`, or [`KILLED`]. `[ARC-1]`
+    /// Where threads count: `block`, or that of killed objects. `[ARC-1]`
     counting: AtomicPtr<Block>,
     block: &'static Block,
     /// Less than [`OBJECTS`].
@@ -54,7 +58,7 @@ pub struct Column {
 impl Column {
     /// Takes a column that is free.
     pub fn new() -> Column {
-        let mut next = BLOCKS.load(Ordering::Acquire);
+        let mut next = BLOCKS.first.load(Ordering::Acquire); // [ARC-4]
         // SAFETY: null, or a block; blocks are never freed.
         while let Some(block) = unsafe { next.as_ref() } {
             if let Some(number) = block.claim() {
@@ -81,7 +85,7 @@ impl Column {
 
     /// The object is killed. False if it had been before.
     pub fn kill(&self) -> bool {
-        let killed = (&raw const KILLED).cast_mut();
+        let killed = (&raw const BLOCKS.killed).cast_mut();
         self.counting.swap(killed, Ordering::AcqRel) != killed // [ARC-1]
     }
 
@@ -110,8 +114,8 @@ impl Column {
         let place = self.block.pages.get(index);
         if let Some(place) = place.filter(|it| it.load(Ordering::Acquire).is_null()) {
             // SAFETY: a page consists of atomic integers.
-            let page = unsafe { zeroed::<Page>() };
-            let order = (Ordering::Release, Ordering::Relaxed);
+            let page = unsafe { zeroed(Page::new) };
+            let order = (Ordering::Release, Ordering::Relaxed); // [ARC-4]
             // Fails if the program's allocator counts references of its own, and has made a page: this one is
             // lost.
             let _ = place.compare_exchange(std::ptr::null_mut(), page, order.0, order.1);
@@ -122,7 +126,7 @@ impl Column {
     pub fn take(&self) -> u64 {
         let mut sum = 0_u64;
         for place in &self.block.pages {
-            // SAFETY: null, or a page; pages are never freed.
+            // SAFETY: null, or a page; pages are never freed. [ARC-4]
             if let Some(page) = unsafe { place.load(Ordering::Acquire).as_ref() } {
                 sum = sum.wrapping_add(page.0[self.number].load(Ordering::Relaxed));
                 page.0[self.number].store(0, Ordering::Relaxed);
@@ -134,21 +138,37 @@ impl Column {
     }
 }
 
+impl Page {
+    fn new() -> Page {
+        Page(array_of![AtomicU64::new(0); OBJECTS])
+    }
+}
+
 impl Block {
+    const_new! {
+        fn new() -> Block {
+            Block {
+                pages: array_of![AtomicPtr::new(std::ptr::null_mut()); THREADS],
+                taken: array_of![AtomicU64::new(0); OBJECTS / 64],
+                next: AtomicPtr::new(std::ptr::null_mut()),
+            }
+        }
+    }
+
     /// Adds a block, of which the caller has the first column.
     fn add() -> &'static Block {
         // SAFETY: a block consists of atomic integers and pointers.
-        let made = unsafe { zeroed::<Block>() };
+        let made = unsafe { zeroed(Block::new) };
         // SAFETY: null, or a block that is never freed.
         let Some(block) = (unsafe { made.as_ref() }) else {
             handle_alloc_error(Layout::new::<Block>());
         };
         block.taken[0].store(1, Ordering::Relaxed);
-        let mut first = BLOCKS.load(Ordering::Relaxed);
+        let mut first = BLOCKS.first.load(Ordering::Relaxed);
         loop {
             block.next.store(first, Ordering::Relaxed);
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
-            match BLOCKS.compare_exchange(first, made, order.0, order.1) {
+            let order = (Ordering::AcqRel, Ordering::Relaxed); // [ARC-4]
+            match BLOCKS.first.compare_exchange(first, made, order.0, order.1) {
                 Ok(_) => return block,
                 Err(other) => first = other,
             }

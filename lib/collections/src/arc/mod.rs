@@ -11,7 +11,8 @@
 //! is counted in `shared`, then requests a grace period, after which the sum is taken: it has what such
 //! sections counted, and later ones find the object killed. `[ARC-2]` sum taken and counts set to zero, the
 //! column's bit cleared (release); the bit set (acquire), the next object's first count. `[ARC-3]` a thread's
-//! use of the object, its `shared` lowered (release); zero found (acquire), the destructor.
+//! use of the object, its `shared` lowered (release); zero found (acquire), the destructor. `[ARC-4]` a block
+//! or a page, its address (release); the address (acquire), its counts.
 
 mod counts;
 

@@ -10,6 +10,7 @@ use super::iter::{Cursor, Iter};
 use super::store::Entry;
 use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::Ordering;
+use crate::slab::END;
 use crate::table::Table;
 
 /// What [`compute`](RcuHashMap::compute) does with an entry.
@@ -256,6 +257,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     /// assert_eq!(names.get_or_insert_with(7, || "seven".to_string()), "seven");
     /// assert_eq!(names.get_or_insert_with(7, || unreachable!()), "seven");
     /// ```
+    #[doc(alias = "entry")]
     #[track_caller]
     pub fn get_or_insert_with<'g>(
         &'g self,
@@ -314,6 +316,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     /// assert_eq!(map.compute("a", release), (Some(&1), None));
     /// assert_eq!(map.compute("a", release), (None, None));
     /// ```
+    #[doc(alias = "entry")]
     #[track_caller]
     pub fn compute<'g>(
         &'g self,
@@ -495,15 +498,21 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
 
     /// Makes room for so many entries more, if it is not there: the table does not grow before, and keeps the
     /// room until [`shrink_to_fit`](RcuHashMap::shrink_to_fit). This call moves the table; other writers
-    /// help, and wait for nothing.
+    /// help, and wait for nothing. Of the new table only what entries move to is written.
     ///
     /// # Panics
-    /// If there is no such table.
+    /// If there would be more than 2³¹ entries: then nothing was changed. (If there is no memory, the program
+    /// is aborted, as in `Vec`.)
     #[track_caller]
     pub fn reserve(&self, additional: usize, guard: &Guard<impl Handle + Reads<D::Brand>>) {
         self.check(guard);
         let core = self.core_for_writing();
-        let bits = Table::bits_for(core.len().saturating_add(additional));
+        let length = core.len().saturating_add(additional);
+        assert!(
+            length <= END as usize,
+            "RcuHashMap: room for {length} entries; the most that a map can have is 2^31"
+        );
+        let bits = Table::bits_for(length);
         let least = core.least_bits.load(Ordering::Relaxed).max(bits);
         core.least_bits.store(least, Ordering::Relaxed);
         core.resize_now(|table| (table.bits() < bits).then_some(bits));

@@ -31,7 +31,8 @@ use quiescent::{Global, Guard, Handle, Reads, Weigh};
 
 use self::core::{Core, Weight};
 use crate::bounds::Stored;
-use crate::prim::{AtomicPtr, Mutex, Ordering, lock};
+use crate::prim::{AtomicPtr, Mutex, Ordering, const_new, lock};
+use crate::slab::END;
 use crate::table::Table;
 
 /// A hash map whose readers take no lock, execute no fence, and write to no shared memory.
@@ -49,6 +50,10 @@ use crate::table::Table;
 /// let reader = std::thread::spawn(|| ROUTES.pin().get("/").copied()); // no lock, no fence
 /// assert_eq!(reader.join().unwrap(), Some(80));
 /// ```
+///
+/// There is no `entry`, which would lock: [`get_or_insert_with`](RcuHashMap::get_or_insert_with),
+/// [`update`](RcuHashMap::update) and [`compute`](RcuHashMap::compute) do what it is used for. Calls return
+/// references to what was removed or replaced, because readers may have it still: clone it to keep it.
 ///
 /// # Progress
 /// | call | waits for | cost |
@@ -86,7 +91,8 @@ use crate::table::Table;
 /// # Domains
 /// [`new_in`](RcuHashMap::new_in) makes a map that is read under sections of a
 /// [`Domain`](quiescent::Domain) or an [`Srcu`](quiescent::Srcu), with a handle that keeps
-/// it alive. Readers of an `Srcu` may sleep, and cross an `await`:
+/// it alive: the fourth parameter, after the hasher, as in `RcuHashMap<u32, String, RandomState, Srcu>`.
+/// Readers of an `Srcu` may sleep, and cross an `await`:
 ///
 /// ```
 /// use quiescent::Srcu;
@@ -103,8 +109,10 @@ use crate::table::Table;
 /// ```
 ///
 /// # Bad input
-/// * A `Hash` or `Eq` that panics leaves the map as it was. If they lie, keys may not be found, or be there
-///   twice; nothing worse.
+/// * A `Hash` or `Eq` that panics leaves the map as it was. If they lie, keys may not be found, be there
+///   twice, or be taken for others; nothing worse.
+/// * Room for more than 2³¹ entries is refused with a panic. Without memory the program is aborted, as with
+///   `Vec`.
 /// * Keys with equal hashes are searched one by one. The default hasher is seeded, so that such keys cannot
 ///   be chosen.
 /// * A destructor that panics does not keep the others of its batch from being run.
@@ -166,30 +174,37 @@ unsafe impl<K: Send + Sync, V: Send + Sync, S: Send + Sync, D: Send + Sync> Sync
 }
 
 impl<K, V> RcuHashMap<K, V> {
-    /// An empty map. Allocates nothing.
+    /// An empty map. Allocates nothing. (A static needs a `LazyLock`, or a hasher that is constant:
+    /// [`with_hasher`](RcuHashMap::with_hasher).)
     pub fn new() -> RcuHashMap<K, V> {
         RcuHashMap::with_hasher(RandomState::new())
     }
 
     /// A map with room for so many entries, which it keeps until
-    /// [`shrink_to_fit`](RcuHashMap::shrink_to_fit).
+    /// [`shrink_to_fit`](RcuHashMap::shrink_to_fit). Allocates nothing: the table is made with the first
+    /// entry, of memory that is zero, of which a page is used when an entry comes there.
     ///
     /// # Panics
-    /// With its first entry, if there is no such table.
+    /// If the capacity is above 2³¹. (If there is no memory for the table, the program is aborted with the
+    /// first entry, as in `Vec`.)
     pub fn with_capacity(capacity: usize) -> RcuHashMap<K, V> {
         RcuHashMap::with_capacity_and_hasher_in(capacity, RandomState::new(), Global)
     }
 }
 
 impl<K, V, S> RcuHashMap<K, V, S> {
+    const_new! {
     /// An empty map with this hasher. Allocates nothing.
-    pub const fn with_hasher(hasher: S) -> RcuHashMap<K, V, S> {
+    pub fn with_hasher(hasher: S) -> RcuHashMap<K, V, S> {
         RcuHashMap::with_hasher_in(hasher, Global)
     }
+    }
 
-    /// A map with room for so many entries, and this hasher.
-    pub const fn with_capacity_and_hasher(capacity: usize, hasher: S) -> RcuHashMap<K, V, S> {
+    const_new! {
+    /// As [`with_capacity`](RcuHashMap::with_capacity), with this hasher.
+    pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> RcuHashMap<K, V, S> {
         RcuHashMap::with_capacity_and_hasher_in(capacity, hasher, Global)
+    }
     }
 }
 
@@ -202,18 +217,25 @@ impl<K, V, D> RcuHashMap<K, V, RandomState, D> {
 }
 
 impl<K, V, S, D> RcuHashMap<K, V, S, D> {
+    const_new! {
     /// As [`with_hasher`](RcuHashMap::with_hasher), for readers under sections of `domain`.
-    pub const fn with_hasher_in(hasher: S, domain: D) -> RcuHashMap<K, V, S, D> {
+    pub fn with_hasher_in(hasher: S, domain: D) -> RcuHashMap<K, V, S, D> {
         RcuHashMap::with_capacity_and_hasher_in(0, hasher, domain)
     }
+    }
 
+    const_new! {
     /// As [`with_capacity_and_hasher`](RcuHashMap::with_capacity_and_hasher), for readers under sections of
     /// `domain`.
-    pub const fn with_capacity_and_hasher_in(
+    pub fn with_capacity_and_hasher_in(
         capacity: usize,
         hasher: S,
         domain: D,
     ) -> RcuHashMap<K, V, S, D> {
+        assert!(
+            capacity <= END as usize,
+            "RcuHashMap: a capacity above 2^31, which is the most that a map can have"
+        );
         RcuHashMap {
             core: AtomicPtr::new(ptr::null_mut()),
             hasher: Mutex::new(Some(hasher)),
@@ -221,6 +243,7 @@ impl<K, V, S, D> RcuHashMap<K, V, S, D> {
             weight: None,
             domain,
         }
+    }
     }
 
     /// Sets the function that weighs entries: it returns the bytes that a key and a value own besides their

@@ -15,11 +15,8 @@ use quiescent::Handle;
 use super::core::Core;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
-use crate::prim::{Ordering, Shared, prefetch, yield_now};
+use crate::prim::{Ordering, STRIDE, Shared, prefetch, yield_now};
 use crate::table::{Bucket, LAST, LINK, Table, Tags};
-
-/// So many units are claimed by a writer.
-const STRIDE: usize = 8;
 
 /// The most buckets of a unit: a table shrinks by this factor at most.
 const MOST: usize = 16;

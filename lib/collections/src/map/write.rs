@@ -271,10 +271,10 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         }
         let shared = self.store.overflows.magazines().shared();
         let number = self.store.overflows.take(shared);
-        // SAFETY: the index is ours, and no reader knows it; zeros are an empty bucket.
+        // SAFETY: the index is ours, and no reader knows it.
         let overflow = unsafe {
             let place = self.store.overflows.at(number);
-            place.write_bytes(0, 1);
+            place.write(Bucket::default());
             &*place
         };
         overflow.begin((last.slot(LAST), of_last.mark(LAST)), (index, mark));

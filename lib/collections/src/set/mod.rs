@@ -12,6 +12,7 @@ use quiescent::{Global, Guard, Handle, Reads};
 
 use crate::bounds::{Hashes, Key};
 use crate::map::{Entry, RcuHashMap};
+use crate::prim::const_new;
 
 /// A hash set whose readers take no lock, execute no fence, and write to no shared memory.
 ///
@@ -45,9 +46,11 @@ impl<T> RcuHashSet<T> {
 }
 
 impl<T, S> RcuHashSet<T, S> {
+    const_new! {
     /// An empty set with this hasher. Allocates nothing.
-    pub const fn with_hasher(hasher: S) -> RcuHashSet<T, S> {
+    pub fn with_hasher(hasher: S) -> RcuHashSet<T, S> {
         RcuHashSet::from_map(RcuHashMap::with_hasher(hasher))
+    }
     }
 }
 

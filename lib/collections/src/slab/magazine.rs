@@ -8,6 +8,9 @@
 //! *asks*: it sets a mark, and waits for a grace period. `[MAP-3]` Sections that open after the grace period
 //! has begun see the mark, and use the lists under the lock; older ones have ended. So once the grace period
 //! has passed, the worker takes the list under the lock, as the owner would, and clears the mark.
+//!
+//! `[MAP-12]` A leaf of magazines is complete before its address is stored with release; each thread loads it
+//! with acquire.
 
 use std::ptr;
 
@@ -356,7 +359,7 @@ pub struct Magazines {
 impl Magazines {
     pub fn new() -> Magazines {
         Magazines {
-            leaves: [const { AtomicPtr::new(ptr::null_mut()) }; LEAVES],
+            leaves: Default::default(),
             shared: Magazine::new(NO_THREAD, SHARED),
             lock: Mutex::new(()),
         }
@@ -369,7 +372,7 @@ impl Magazines {
             return self.shared();
         };
         let (leaf, place) = place_of(owner);
-        let mut first = self.leaves[leaf].load(Ordering::Acquire);
+        let mut first = self.leaves[leaf].load(Ordering::Acquire); // [MAP-12]
         if first.is_null() {
             first = self.add(leaf);
         }
@@ -394,6 +397,7 @@ impl Magazines {
         let owners = (1 << leaf) - 1..(2 << leaf) - 1;
         let new: Box<[Magazine]> = owners.map(|owner| Magazine::new(owner, 0)).collect();
         let new: *mut [Magazine] = Box::into_raw(new);
+        // [MAP-12]
         let (ok, err) = (Ordering::AcqRel, Ordering::Acquire);
         match self.leaves[leaf].compare_exchange(ptr::null_mut(), new.cast(), ok, err) {
             Ok(_) => new.cast(),
@@ -408,7 +412,7 @@ impl Magazines {
     fn all(&self) -> impl Iterator<Item = &Magazine> {
         let leaves = self.leaves.iter().enumerate();
         let leaves = leaves.filter_map(|(leaf, first)| {
-            let first = first.load(Ordering::Acquire);
+            let first = first.load(Ordering::Acquire); // [MAP-12]
             // SAFETY: a leaf, which has so many and lives as long as `self`.
             (!first.is_null()).then(|| unsafe { slice_of(first, leaf).as_ref() })
         });

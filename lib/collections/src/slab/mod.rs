@@ -13,14 +13,13 @@
 mod magazine;
 mod pool;
 
-pub use magazine::{Desk, Full, Removed};
+pub use magazine::{Desk, Full, Magazines, Removed};
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr;
 
 use crate::prim::{AtomicPtr, Mutex, Ordering, Shared, lock, prefetch_to_write};
-use magazine::Magazines;
 use pool::Pool;
 
 /// What a slab contains.

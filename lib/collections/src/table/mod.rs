@@ -7,7 +7,7 @@ pub use bucket::{Bucket, LAST, LINK, Tags, tag_of};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr;
 
-use crate::prim::{AtomicPtr, AtomicUsize, Ordering};
+use crate::prim::{AtomicPtr, AtomicUsize, Ordering, are_zero};
 
 /// The smallest table has two buckets.
 const MIN_BITS: u32 = 1;
@@ -19,6 +19,9 @@ const PARTS: u128 = 5;
 /// Bits of the hash in a slot's mark say where the entries go, without a look at them, in all but one of so
 /// many times that a table doubles.
 const SPLITS: u32 = 3;
+
+/// More new buckets of a unit are not written before they are used: 64 KiB.
+const MANY: usize = 1024;
 
 /// Buckets, found by the highest bits of the hash. The memory of a table is zero at first.
 pub struct Table {
@@ -56,9 +59,11 @@ impl Table {
             handle_alloc_error(layout);
         }
         // SAFETY: a block at a multiple of 16 has room for that.
-        let buckets = unsafe { block.add(block.align_offset(align)) }.cast();
+        let first = unsafe { block.add(block.align_offset(align)) }.cast();
+        // SAFETY: as above, and it is zero.
+        unsafe { are_zero(first, 1 << bits, Bucket::default) };
         Box::new(Table {
-            buckets,
+            buckets: first,
             shift: u64::BITS - bits,
             split: u64::BITS - 3 - (bits - MIN_BITS) / SPLITS * SPLITS,
             block,
@@ -177,9 +182,13 @@ impl Table {
     }
 
     /// Writes to the buckets of a unit, which no thread can reach, before they are read: of memory that was
-    /// never used a read maps a page of zeros, and then a write interrupts the program's other CPUs.
+    /// never used a read maps a page of zeros, and then a write interrupts the program's other CPUs. Not if
+    /// they are many, as room that was asked for: it would take long, and memory that may not be needed.
     pub fn begin_unit(&self, unit: usize, bits: u32) {
         let each = self.len() >> bits;
+        if each > MANY {
+            return;
+        }
         self.buckets()[unit * each..][..each]
             .iter()
             .for_each(Bucket::begin_empty);

@@ -1,6 +1,7 @@
 //! Each entry is dropped once: at its time, or with the map.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::counted::{Count, barriers_until};
 use quiescent::barrier;
@@ -103,6 +104,50 @@ fn owned_iteration_takes_each_entry_once() {
     assert_eq!(count.now(), 1);
     drop(value);
     assert_eq!(count.now(), 0);
+}
+
+/// Maps that are removed are freed by the library, with what they have removed themselves.
+#[test]
+fn a_map_that_is_removed_from_a_map() {
+    let count = Count::default();
+    let outer = RcuHashMap::new();
+    for n in 0..40 {
+        let inner = RcuHashMap::new();
+        inner.pin().insert(n, count.value(n));
+        outer.pin().insert(n, inner);
+        let outer = outer.pin();
+        let inner = outer.get(&n).unwrap().pin();
+        assert_eq!(inner.insert(n, count.value(n)).unwrap().0, n); // the old one waits
+    }
+    {
+        let outer = outer.pin();
+        let kept = outer.get(&7).unwrap();
+        outer.clear();
+        assert!(kept.pin().insert(8, count.value(8)).is_none()); // of use until the section ends
+    }
+    barriers_until(|| count.now() == 0);
+    assert_eq!(count.now(), 0);
+}
+
+/// Things without a size are dropped, too.
+#[test]
+fn things_without_a_size_are_dropped() {
+    static DROPPED: AtomicU64 = AtomicU64::new(0);
+    #[derive(PartialEq, Eq, Hash)]
+    struct Thing;
+    impl Drop for Thing {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let map = RcuHashMap::new();
+    for _ in 0..300 {
+        map.pin().insert(Thing, Thing);
+    }
+    assert_eq!(map.len(), 1);
+    map.pin().remove(&Thing); // and one that is only looked for
+    drop(map);
+    assert_eq!(DROPPED.load(Ordering::Relaxed), 601);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod linear;
 mod model;
 mod panics;
 mod quiet;
+mod room;
 mod set;
 mod stress;
 mod weights;

@@ -170,6 +170,53 @@ fn a_destructor_that_panics_spares_the_others() {
     assert_eq!(count.now(), 0);
 }
 
+/// Keys that are equal now and then: entries may be there twice, or be taken for another, and nothing else.
+#[test]
+fn a_comparison_that_lies() {
+    thread_local!(static RANDOM: Cell<u64> = const { Cell::new(1) });
+    struct Liar(u64, crate::counted::Counted);
+    impl PartialEq for Liar {
+        fn eq(&self, other: &Liar) -> bool {
+            assert_eq!(
+                (self.0, other.0),
+                (self.1.0, other.1.0),
+                "a key that was dropped"
+            );
+            RANDOM.set(RANDOM.get().wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
+            RANDOM.get() >> 62 == 0
+        }
+    }
+    impl Eq for Liar {}
+    impl Hash for Liar {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            (self.0 % 100).hash(state);
+        }
+    }
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    std::thread::scope(|scope| {
+        for who in 0..2 {
+            let (map, count) = (&map, &count);
+            scope.spawn(move || {
+                RANDOM.set(who + 1);
+                let key = |n: u64| Liar(n % 700, count.value(n % 700));
+                for n in 0..10_000 {
+                    map.pin().insert(key(n), n);
+                    map.pin().remove(&key(n * 7));
+                    map.pin().update(key(n * 3), |n| n + 1);
+                    map.pin().remove_if(&key(n * 5), |_, n| n % 2 == 0);
+                    if n % 2500 == 2499 {
+                        map.pin().shrink_to_fit();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(map.pin().iter().count(), map.len());
+    drop(map);
+    assert_eq!(count.now(), 0);
+}
+
 /// A hash that is another one at each call: entries may be lost, and nothing else.
 #[test]
 fn a_hash_that_lies() {

@@ -60,8 +60,9 @@ fn a_batch_of_a_thread_that_has_ended_is_freed() {
     wait_for(|| count.now() == 0);
 }
 
+/// Of the calling thread, so far.
 #[cfg(target_os = "linux")]
-fn page_faults() -> i64 {
+pub fn page_faults() -> i64 {
     // SAFETY: numbers, which zeros are.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: it writes to the place that it is given.

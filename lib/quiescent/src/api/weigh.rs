@@ -38,6 +38,10 @@ use quiescent_engine::owner::block;
 ///
 /// let routes = RcuCell::new(Routes { names: vec![], bytes_of_names: 0 }).weighed();
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say how many bytes it owns: implement `Weigh` for it, or, instead of \
+               `weighed()`, give `with_weight` a function"
+)]
 pub trait Weigh {
     /// The bytes of memory that the value owns besides its own size.
     fn owned_bytes(&self) -> usize;
