@@ -40,7 +40,7 @@ impl Buckets {
 fn add(bucket: &Bucket, slot: usize, index: u32, hash: u64) {
     let tags = bucket.lock().expect("not moved");
     bucket.set_slot(slot, index);
-    bucket.unlock(bucket.set_tag(slot, tag_of(hash), tags));
+    bucket.unlock(bucket.set_mark(slot, tag_of(hash), tags));
 }
 
 /// MAP-4, where the tag is stored by itself, and where it is stored with the unlock.
@@ -78,7 +78,7 @@ fn a_move_against_reads_and_writes() {
             let tags = mover.old.lock().expect("moved once");
             // No thread can reach it before the mark: it is filled without its lock.
             mover.new.set_slot(0, INDEX);
-            let new = mover.new.set_tag(0, tag_of(HASH), mover.new.tags());
+            let new = mover.new.set_mark(0, tag_of(HASH), mover.new.tags());
             mover.new.unlock(new);
             mover.old.unlock_moved(tags);
         });
@@ -116,7 +116,7 @@ fn two_additions() {
         let slot = tags.unused().expect("room");
         assert_eq!(bucket.slot(slot), 0, "this slot is used");
         bucket.set_slot(slot, INDEX);
-        bucket.unlock(bucket.set_tag(slot, tag_of(HASH), tags));
+        bucket.unlock(bucket.set_mark(slot, tag_of(HASH), tags));
     }
     check("bucket: two additions", 3, || {
         let buckets = Arc::new(Buckets::default());

@@ -2,8 +2,9 @@
 //!
 //! A *unit* is a bucket of the smaller table, and the buckets of the other one with the same hashes. Who
 //! writes while a table is being moved claims some units, and moves the unit of its own key first. Readers
-//! go on in the old buckets until these are marked. A key is hashed before its unit is locked; then the
-//! indexes are compared with those that were hashed.
+//! go on in the old buckets until these are marked. The marks of a bucket's slots say most often where the
+//! entries go. If not, a key is hashed before its unit is locked; then the indexes are compared with those
+//! that were hashed.
 //!
 //! `[MAP-5]` No thread can reach a unit's buckets in the new table before the old ones are marked. So they
 //! are filled without a lock, and the mark, stored with release, publishes them. Of a unit's buckets the
@@ -15,7 +16,7 @@ use super::core::Core;
 use super::store::Garbage;
 use crate::bounds::{Hashes, Key, Stored};
 use crate::prim::{Ordering, STRIDE, Shared, prefetch, yield_now};
-use crate::table::{LAST, LINK, Table, Tags};
+use crate::table::{Bucket, LAST, LINK, Table, Tags};
 
 /// The most buckets of a unit: a table shrinks by this factor at most.
 const MOST: usize = 16;
@@ -105,7 +106,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Moves a unit, if it has not moved. Returns whether this call has.
     fn move_unit(&self, table: &Table, next: &Table, unit: usize, hashed: &mut Hashed) -> bool {
-        let bits = table.units(next);
+        let (bits, knows) = (table.units(next), table.knows(next));
         let each = table.len() >> bits;
         let buckets = &table.buckets()[unit * each..(unit + 1) * each];
         let mut tags = [None::<Tags>; MOST];
@@ -114,16 +115,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 return false;
             }
             hashed.clear();
-            for bucket in buckets {
-                self.each_in_chain(bucket, bucket.tags(), |index| {
-                    // SAFETY: found in this section.
-                    prefetch(unsafe { self.key(index) });
-                    hashed.push((index, 0));
-                });
-            }
-            for (index, hash) in hashed.iter_mut() {
-                // SAFETY: as above.
-                *hash = inside(self.hash(unsafe { self.key(*index) }), unit, bits);
+            if !knows {
+                self.hash_unit(buckets, (unit, bits), hashed);
             }
             for (at, bucket) in buckets.iter().enumerate() {
                 tags[at] = bucket.lock();
@@ -135,6 +128,9 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             let mut seen = hashed.iter();
             let mut same = true;
             for (bucket, tags) in buckets.iter().zip(tags.iter().flatten()) {
+                if knows {
+                    break;
+                }
                 self.each_in_chain(bucket, *tags, |index| {
                     same &= seen.next().is_some_and(|&(it, _)| it == index);
                 });
@@ -147,17 +143,22 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             }
         }
         next.begin_unit(unit, bits);
-        let mut overflows = Vec::new();
-        for &(index, hash) in hashed.iter() {
-            let to = next.bucket(hash);
-            let tags = self.add(to, to.tags(), hash, index);
-            to.unlock(tags);
-        }
-        for (bucket, tags) in buckets.iter().zip(tags.iter().flatten()) {
+        let (mut hashes, mut overflows) = (hashed.iter(), Vec::new());
+        for (number, (bucket, tags)) in buckets.iter().zip(tags.iter().flatten()).enumerate() {
             let (mut at, mut of) = (bucket, *tags);
-            while let Some(next) = self.next_in_chain(at, of) {
+            loop {
+                for slot in of.used() {
+                    let by_mark = || table.hash_of(unit * each + number, of.mark(slot));
+                    let hashed = hashes.next().copied();
+                    let (index, hash) = hashed.unwrap_or_else(|| (at.slot(slot), by_mark()));
+                    let to = next.bucket(hash);
+                    to.unlock(self.add(to, to.tags(), next.mark_of(hash), index));
+                }
+                let Some(more) = self.next_in_chain(at, of) else {
+                    break;
+                };
                 overflows.push(at.slot(LAST) & !LINK);
-                (at, of) = (next, next.tags());
+                (at, of) = (more, more.tags());
             }
         }
         // [MAP-5] The first one last: writers look at that one, and change the new buckets after it.
@@ -168,6 +169,21 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             self.retire_overflow(overflow);
         }
         true
+    }
+
+    /// Looks at the entries of a unit.
+    fn hash_unit(&self, buckets: &[Bucket], (unit, bits): (usize, u32), hashed: &mut Hashed) {
+        for bucket in buckets {
+            self.each_in_chain(bucket, bucket.tags(), |index| {
+                // SAFETY: found in this section.
+                prefetch(unsafe { self.key(index) });
+                hashed.push((index, 0));
+            });
+        }
+        for (index, hash) in hashed.iter_mut() {
+            // SAFETY: as above.
+            *hash = inside(self.hash(unsafe { self.key(*index) }), unit, bits);
+        }
     }
 
     /// Moves to a table with as many bits as `better` says, until it says nothing.

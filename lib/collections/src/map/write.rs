@@ -236,7 +236,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 self.retire_entry(place.index, desk);
             }
             None => {
-                let tags = self.add(locked.bucket, locked.tags, hash, index);
+                let mark = locked.table.mark_of(hash);
+                let tags = self.add(locked.bucket, locked.tags, mark, index);
                 locked.bucket.unlock(tags);
                 self.count(1, locked.table, desk);
             }
@@ -246,25 +247,25 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
 
     /// Adds an entry to a chain whose first bucket is locked. The caller unlocks with what is returned.
     #[inline(always)]
-    pub fn add(&self, bucket: &Bucket, tags: Tags, hash: u64, index: u32) -> Tags {
+    pub fn add(&self, bucket: &Bucket, tags: Tags, mark: u64, index: u32) -> Tags {
         match tags.unused() {
             Some(slot) => {
                 bucket.set_slot(slot, index);
-                bucket.set_tag(slot, tag_of(hash), tags)
+                bucket.set_mark(slot, mark, tags)
             }
-            None => self.add_to_full(bucket, tags, hash, index),
+            None => self.add_to_full(bucket, tags, mark, index),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn add_to_full(&self, bucket: &Bucket, tags: Tags, hash: u64, index: u32) -> Tags {
+    fn add_to_full(&self, bucket: &Bucket, tags: Tags, mark: u64, index: u32) -> Tags {
         let (mut last, mut of_last) = (bucket, tags);
         while let Some(next) = self.next_in_chain(last, of_last) {
             (last, of_last) = (next, next.tags());
             if let Some(slot) = of_last.unused() {
                 last.set_slot(slot, index);
-                last.unlock(last.set_tag(slot, tag_of(hash), of_last));
+                last.unlock(last.set_mark(slot, mark, of_last));
                 return tags;
             }
         }
@@ -276,7 +277,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
             place.write(Bucket::default());
             &*place
         };
-        overflow.begin((last.slot(LAST), of_last.last_tag()), (index, tag_of(hash)));
+        overflow.begin((last.slot(LAST), of_last.mark(LAST)), (index, mark));
         // [MAP-9] Complete before it is linked.
         last.set_slot(LAST, number | LINK);
         let linked = of_last.last_is_link();
@@ -292,7 +293,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     pub fn remove_found(&self, locked: Locked<'_, K, V>, place: Place<'_, K, V>, desk: Desk<'_>) {
         let (bucket, tags) = (locked.bucket, locked.tags);
         if std::ptr::eq(place.bucket, bucket) {
-            bucket.unlock(bucket.set_tag(place.slot, 0, tags));
+            bucket.unlock(bucket.clear(place.slot, tags));
         } else {
             self.remove_from_overflow(bucket, tags, place.bucket, place.slot);
         }
@@ -305,7 +306,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     #[cold]
     #[inline(never)]
     fn remove_from_overflow(&self, bucket: &Bucket, tags: Tags, overflow: &Bucket, slot: usize) {
-        let left = overflow.set_tag(slot, 0, overflow.tags());
+        let left = overflow.clear(slot, overflow.tags());
         overflow.unlock(left);
         let link = bucket.slot(LAST);
         if left.used().next().is_some() || !std::ptr::eq(overflow, self.overflow(link)) {

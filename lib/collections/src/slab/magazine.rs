@@ -93,6 +93,22 @@ impl List {
         length + 1
     }
 
+    /// As many pushes as there is room for; what is first here is popped first.
+    pub fn push_all(&self, indexes: &[u32]) {
+        let items = match self.items.load(Ordering::Relaxed) {
+            items if items.is_null() => self.allocate(),
+            items => items,
+        };
+        let length = self.len();
+        let indexes = &indexes[..indexes.len().min(BATCH - length)];
+        for (at, &index) in indexes.iter().rev().enumerate() {
+            // SAFETY: there is room for so many, and this thread uses the list.
+            unsafe { items.add(length + at).write(index) };
+        }
+        let length = length + indexes.len();
+        self.length.store(length as u32, Ordering::Release);
+    }
+
     /// If it is not empty, and has less than so many then.
     #[inline(always)]
     fn push_between(&self, index: u32, most: usize) -> bool {

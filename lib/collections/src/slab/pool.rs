@@ -84,6 +84,12 @@ impl Pool {
         }
         let (mut left, mut taken) = (most, [0; super::BATCH]);
         for (at, word) in self.bits[chunk].iter_mut().enumerate() {
+            if *word == u64::MAX && left >= 64 {
+                let first = ((chunk << self.shift) + at * 64) as u32;
+                let all = taken[most - left..][..64].iter_mut();
+                all.zip(first..).for_each(|(it, index)| *it = index);
+                (*word, left) = (0, left - 64);
+            }
             while *word != 0 && left > 0 {
                 let bit = word.trailing_zeros();
                 *word &= *word - 1;
@@ -92,10 +98,7 @@ impl Pool {
             }
         }
         *count -= (most - left) as u32;
-        // The lowest is taken first.
-        for &index in taken[..most - left].iter().rev() {
-            list.push(index);
-        }
+        list.push_all(&taken[..most - left]);
         most - left
     }
 

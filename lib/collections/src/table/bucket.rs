@@ -20,8 +20,11 @@ const LOCK: u64 = 1 << 56;
 const MOVED: u64 = 2 << 56;
 const MORE: u64 = 4 << 56;
 
-/// `low` has the tags of slots 0 to 7, `high` those of 8 to 11 and the control byte. A tag is 0, or it has
-/// its highest bit set and seven bits of the hash.
+/// Below the control byte: two bits of the hash for each slot (`Table::mark_of`).
+const SPLIT: usize = 32;
+
+/// `low` has the tags of slots 0 to 7, `high` those of 8 to 11, two bits more for each slot, and the control
+/// byte. A tag is 0, or it has its highest bit set and seven bits of the hash.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct Bucket {
@@ -73,18 +76,31 @@ impl Bucket {
         self.slots[slot].store(index, Ordering::Release);
     }
 
-    /// Sets a tag: at once, or with the unlock. The caller holds the lock, and unlocks with what is returned.
+    /// Gives a free slot the mark of an entry: the tag, and above it the two bits more. The caller holds the
+    /// lock, and unlocks with what is returned: that sets what is not set at once.
     #[inline(always)]
-    pub fn set_tag(&self, slot: usize, tag: u64, tags: Tags) -> Tags {
+    pub fn set_mark(&self, slot: usize, mark: u64, tags: Tags) -> Tags {
+        // No branch: while a table fills, the processor would foresee it badly.
+        let is_low = (slot as u64 >> 3).wrapping_sub(1);
+        let tag = (mark & 0xff) << (8 * (slot & 7));
+        let low = tags.low | tag & is_low;
+        // [MAP-4]
+        self.low.store(low, Ordering::Release);
+        let high = tags.high | tag & !is_low | mark >> 8 << (SPLIT + 2 * slot);
+        Tags { low, high }
+    }
+
+    /// Frees a slot. As [`set_mark`](Bucket::set_mark).
+    #[inline(always)]
+    pub fn clear(&self, slot: usize, tags: Tags) -> Tags {
+        let high = tags.high & !(3 << (SPLIT + 2 * slot));
         if slot < 8 {
-            let low = tags.low & !(0xff << (8 * slot)) | tag << (8 * slot);
+            let low = tags.low & !(0xff << (8 * slot));
             // [MAP-4]
             self.low.store(low, Ordering::Release);
-            Tags { low, ..tags }
+            Tags { low, high }
         } else {
-            let shift = 8 * (slot - 8);
-            let high = tags.high & !(0xff << shift) | tag << shift;
-            tags.with_high(high)
+            tags.with_high(high & !(0xff << (8 * (slot - 8))))
         }
     }
 
@@ -139,9 +155,12 @@ impl Bucket {
 
     /// Makes it a bucket with two entries. No thread can reach it.
     pub fn begin(&self, first: (u32, u64), second: (u32, u64)) {
-        self.slots[0].store(first.0, Ordering::Relaxed);
-        self.slots[1].store(second.0, Ordering::Relaxed);
-        self.low.store(first.1 | second.1 << 8, Ordering::Relaxed);
+        let mut tags = self.tags();
+        for (slot, (index, mark)) in [first, second].into_iter().enumerate() {
+            self.set_slot(slot, index);
+            tags = self.set_mark(slot, mark, tags);
+        }
+        self.unlock(tags);
     }
 
     /// Makes it an empty bucket, of memory that is zero. No thread can reach it.
@@ -175,7 +194,7 @@ impl Tags {
     /// The last slot has an overflow bucket, and no entry any more.
     #[inline(always)]
     pub fn last_is_link(self) -> Tags {
-        self.with_high(self.high & !(0xff << 24) | MORE)
+        self.with_high(self.high & !(0xff << 24 | 3 << (SPLIT + 2 * LAST)) | MORE)
     }
 
     #[inline(always)]
@@ -183,9 +202,12 @@ impl Tags {
         self.with_high(self.high & !MORE)
     }
 
-    /// The tag of the last slot.
-    pub fn last_tag(self) -> u64 {
-        self.high >> 24 & 0xff
+    /// The mark of a slot.
+    #[inline(always)]
+    pub fn mark(self, slot: usize) -> u64 {
+        let word = if slot < 8 { self.low } else { self.high };
+        let split = self.high >> (SPLIT + 2 * slot) & 3;
+        split << 8 | word >> (8 * (slot & 7)) & 0xff
     }
 
     /// A bit for each slot with this tag.

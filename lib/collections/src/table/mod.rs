@@ -16,6 +16,10 @@ const MIN_BITS: u32 = 1;
 const FULL: u128 = 42;
 const PARTS: u128 = 5;
 
+/// Bits of the hash in a slot's mark say where the entries go, without a look at them, in all but one of so
+/// many times that a table doubles.
+const SPLITS: u32 = 3;
+
 /// More new buckets of a unit are not written before they are used: 64 KiB.
 const MANY: usize = 1024;
 
@@ -23,6 +27,8 @@ const MANY: usize = 1024;
 pub struct Table {
     buckets: *mut Bucket,
     shift: u32,
+    /// Where the two bits of a hash are that a slot has beside its tag.
+    split: u32,
     block: *mut u8,
     layout: Layout,
     /// The table that the entries move to, while they do.
@@ -59,6 +65,7 @@ impl Table {
         Box::new(Table {
             buckets: first,
             shift: u64::BITS - bits,
+            split: u64::BITS - 3 - (bits - MIN_BITS) / SPLITS * SPLITS,
             block,
             layout,
             next: AtomicPtr::new(ptr::null_mut()),
@@ -105,6 +112,28 @@ impl Table {
     pub fn bucket(&self, hash: u64) -> &Bucket {
         // SAFETY: the number is one of `bits` bits.
         unsafe { &*self.buckets.add((hash >> self.shift) as usize) }
+    }
+
+    /// What a slot has of a hash: its tag, and the two bits by which a table of this size, or the next one,
+    /// is doubled.
+    #[inline(always)]
+    pub fn mark_of(&self, hash: u64) -> u64 {
+        tag_of(hash) | (hash >> self.split & 3) << 8
+    }
+
+    /// The lowest of the upper bits of a hash that its bucket and its mark have.
+    fn known(&self) -> u32 {
+        self.shift.min(self.split)
+    }
+
+    /// Whether it can be moved to this table without its entries' hashes.
+    pub fn knows(&self, next: &Table) -> bool {
+        next.known() >= self.known()
+    }
+
+    /// What is known of the hash of an entry with this mark, in the bucket with this number.
+    pub fn hash_of(&self, number: usize, mark: u64) -> u64 {
+        (number as u64) << self.shift | mark >> 8 << self.split | mark & 0x7f
     }
 
     pub fn buckets(&self) -> &[Bucket] {
