@@ -4,6 +4,8 @@
 use quiescent_on_explorer as rcu;
 
 mod common;
+#[path = "../in_order.rs"]
+mod in_order;
 #[path = "../side.rs"]
 mod side;
 mod slot_book;

@@ -3,57 +3,14 @@
 //!
 //! A value is ten times its key, so that a reader sees when it finds another entry than that of its key.
 
-use std::hash::{BuildHasher, Hasher};
 use std::rc::Rc;
 
 use crate::common::{World, check, join_all};
+use crate::in_order::{InOrder, Key};
 use quiescent_collections::RcuHashMap;
 use quiescent_models::explorer::{JoinHandle, branching};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
-
-/// Keys below 4 are in the first bucket of two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Key(u64);
-
-#[derive(Clone, Copy)]
-struct InOrder;
-
-struct Bits(u64);
-
-/// The map multiplies hashes by the inverse of this number.
-const INVERSE: u64 = {
-    let (odd, mut inverse) = (0x9E37_79B9_7F4A_7C15_u64, 1_u64);
-    let mut bits = 1;
-    while bits < 64 {
-        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
-        bits *= 2;
-    }
-    inverse
-};
-
-impl BuildHasher for InOrder {
-    type Hasher = Bits;
-
-    fn build_hasher(&self) -> Bits {
-        Bits(0)
-    }
-}
-
-impl Hasher for Bits {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are numbers");
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
-
-    /// The place by the highest bits, the tag by the lowest.
-    fn finish(&self) -> u64 {
-        (self.0 << 61 | self.0).wrapping_mul(INVERSE)
-    }
-}
 
 type Map = RcuHashMap<Key, u64, InOrder>;
 

@@ -3,6 +3,8 @@
 use quiescent_on_loom as rcu;
 
 mod common;
+#[path = "../in_order.rs"]
+mod in_order;
 #[path = "../side.rs"]
 mod side;
 

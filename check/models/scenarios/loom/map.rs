@@ -5,58 +5,16 @@
 //! Values are loom's cells: a value that is read before it is published, or dropped before its readers have
 //! ended, fails the model, and so does an atomic that is used before it is published.
 
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64 as RealU64, Ordering::Relaxed as RealRelaxed};
 
 use crate::common::{check_unfenced, join};
+use crate::in_order::{InOrder, Key};
 use quiescent_collections::RcuHashMap;
 use quiescent_models::loom::UnsafeCell;
 use quiescent_models::loom::thread::{self, JoinHandle};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
-
-/// Keys below 4 are in the first bucket of two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key(u64);
-
-#[derive(Clone, Copy)]
-struct InOrder;
-
-struct Bits(u64);
-
-/// The map multiplies hashes by a number, of which this is the inverse.
-const INVERSE: u64 = {
-    let (odd, mut inverse, mut bits) = (0x9E37_79B9_7F4A_7C15_u64, 1_u64, 1);
-    while bits < 64 {
-        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
-        bits *= 2;
-    }
-    inverse
-};
-
-impl BuildHasher for InOrder {
-    type Hasher = Bits;
-
-    fn build_hasher(&self) -> Bits {
-        Bits(0)
-    }
-}
-
-impl Hasher for Bits {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("keys are numbers");
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
-
-    /// The place by the highest bits, the tag by the lowest.
-    fn finish(&self) -> u64 {
-        (self.0 << 61 | self.0).wrapping_mul(INVERSE)
-    }
-}
 
 /// A number that counts when it is dropped.
 struct Value(UnsafeCell<u64>, Arc<RealU64>);

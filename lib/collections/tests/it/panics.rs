@@ -170,10 +170,19 @@ fn a_destructor_that_panics_spares_the_others() {
     assert_eq!(count.now(), 0);
 }
 
+thread_local! {
+    /// What a thread's lies are drawn from.
+    static RANDOM: Cell<u64> = const { Cell::new(1) };
+}
+
+fn random() -> u64 {
+    RANDOM.set(RANDOM.get().wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
+    RANDOM.get()
+}
+
 /// Keys that are equal now and then: entries may be there twice, or be taken for another, and nothing else.
 #[test]
 fn a_comparison_that_lies() {
-    thread_local!(static RANDOM: Cell<u64> = const { Cell::new(1) });
     struct Liar(u64, crate::counted::Counted);
     impl PartialEq for Liar {
         fn eq(&self, other: &Liar) -> bool {
@@ -182,8 +191,7 @@ fn a_comparison_that_lies() {
                 (self.1.0, other.1.0),
                 "a key that was dropped"
             );
-            RANDOM.set(RANDOM.get().wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
-            RANDOM.get() >> 62 == 0
+            random() >> 62 == 0
         }
     }
     impl Eq for Liar {}
@@ -220,13 +228,11 @@ fn a_comparison_that_lies() {
 /// A hash that is another one at each call: entries may be lost, and nothing else.
 #[test]
 fn a_hash_that_lies() {
-    thread_local!(static RANDOM: Cell<u64> = const { Cell::new(1) });
     #[derive(PartialEq, Eq)]
     struct Liar(u64);
     impl Hash for Liar {
         fn hash<H: Hasher>(&self, state: &mut H) {
-            RANDOM.set(RANDOM.get().wrapping_mul(0x5851_F42D_4C95_7F2D) + 1);
-            state.write_u64(RANDOM.get());
+            state.write_u64(random());
         }
     }
     let count = Count::default();
