@@ -130,13 +130,13 @@ impl System {
 
     /// Clocks of these CPUs go off at the same instant. Which one takes its interrupt first?
     pub fn go_off(&mut self, due: &BTreeSet<CpuId>) {
+        if self.options.smp == Smp::Parallel || self.executing.is_some() {
+            return;
+        }
         let mut due: Vec<CpuId> = due.iter().copied().collect();
         due.sort_by_key(|&it| self.cores[it as usize].late_ps);
-        if let [.., before, _] = due[..]
-            && self.executing.is_none()
-        {
-            self.last = before;
-        }
+        let [.., before, _] = due[..] else { return };
+        self.last = before;
     }
 
     /// When the first sleep of these CPUs ends that ends by a clock of its own.
