@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::backlog::{ENTERED, MANY, OUT_OF_ORDER, RAN, pile_up, two_processors};
 #[cfg(target_os = "linux")]
 use crate::common::children::fork;
 use crate::common::deferral::library_threads;
@@ -188,6 +189,41 @@ fn a_callback_that_does_not_return_keeps_its_thread_and_nothing_breaks() {
     });
 }
 
+/// The overflow worker does not first run all that the program has queued, which may be faster than it.
+#[test]
+fn a_backlog_is_left() {
+    isolated(|| {
+        if !two_processors() {
+            return;
+        }
+        // Another one is called for the second.
+        for _ in 0..2 {
+            ENTERED.store(0, Ordering::SeqCst);
+            RAN.store(0, Ordering::SeqCst);
+            pile_up(
+                || ENTERED.load(Ordering::SeqCst) == 2,
+                || {
+                    quiescent::defer(|| {
+                        ENTERED.fetch_add(1, Ordering::SeqCst);
+                        until("the worker has ended", || library_threads().len() == 1);
+                    });
+                },
+            );
+            until("another one has it", || ENTERED.load(Ordering::SeqCst) == 2);
+            let done = shutdown(Duration::ZERO).expect("not inside anything");
+            assert_eq!(
+                (done.threads, done.left[0].callbacks),
+                (0, MANY),
+                "{done:?}"
+            );
+            assert_eq!(RAN.load(Ordering::SeqCst), 0);
+            quiescent::barrier();
+            assert_eq!(RAN.load(Ordering::SeqCst), MANY);
+        }
+        assert_eq!(OUT_OF_ORDER.load(Ordering::SeqCst), 0);
+    });
+}
+
 /// What other threads do while it ends, is over, and begins: nothing is lost, and none of them hangs.
 #[test]
 fn it_may_come_at_any_time() {
@@ -230,6 +266,12 @@ fn it_may_come_at_any_time() {
                 block_on(DOMAIN.grace_period());
             }),
             busy(move || {
+                // A worker ends when it has run what was ready. Of millions that takes it a second.
+                let behind =
+                    || QUEUED.load(Ordering::Relaxed) - RAN.load(Ordering::Relaxed) > 10_000;
+                while behind() && !OVER.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
                 queue(quiescent::defer_lazy);
                 drop(cell.store(String::from("another value")));
                 quiescent::read(|guard| assert!(!cell.load(guard).is_empty()));

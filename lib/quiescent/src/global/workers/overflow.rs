@@ -74,13 +74,9 @@ impl Workers {
         let overflow = &self.watch.overflow;
         // The worker must check it periodically, also while it sleeps.
         state.arm_alarm(prim::now_ns() + STUCK);
-        let first = (NONE, STARTED);
         let order = (Ordering::AcqRel, Ordering::Relaxed);
-        if overflow
-            .state
-            .compare_exchange(first.0, first.1, order.0, order.1)
-            .is_err()
-        {
+        let starts = (overflow.state).compare_exchange(NONE, STARTED, order.0, order.1);
+        if starts.is_err() {
             return overflow.call();
         }
         let role = overflow.role.number();
@@ -108,6 +104,7 @@ impl Workers {
             let calls = overflow.calls.load(Ordering::Acquire);
             if self.has_ended() {
                 overflow.state.store(NONE, Ordering::Release);
+                all_stand_down(); // it may have left a backlog
                 break self.leave(true);
             }
             env().relieve(turn_of_overflow(role));
@@ -126,9 +123,7 @@ impl Workers {
     fn stand_all_down(&'static self, number: u32) {
         self.watch.overflow.state.store(NONE, Ordering::Release);
         env().end_turns(turn_of_overflow(number));
-        env().states().for_each(|state| {
-            state.lock().engine.stand_down(true);
-        });
+        all_stand_down();
         env().states().for_each(State::call); // what it leaves is ours
     }
 
@@ -149,6 +144,13 @@ impl Workers {
             .any(on_duty)
             .then(|| prim::now_ns() + self.watch.overflow.role.left())
     }
+}
+
+/// No overflow worker is on duty.
+fn all_stand_down() {
+    env()
+        .states()
+        .for_each(|state| _ = state.lock().engine.stand_down(true));
 }
 
 #[cfg(test)]

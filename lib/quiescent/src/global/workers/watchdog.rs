@@ -85,10 +85,13 @@ impl Watch {
         telling.end();
     }
 
-    /// Whether the calling thread is a worker that was replaced.
+    /// Whether the calling thread is a worker that was replaced, or the overflow worker, which is to end: the
+    /// program may queue faster than it runs, so it would never rest.
     pub(crate) fn is_dismissed(&self) -> bool {
+        let (role, overflow) = (&self.role, &self.overflow.role);
+        let ends = overflow.is_mine() && WORKERS.has_ended();
         // The worker has no other role.
-        !self.role.is_mine() && (self.role.is_dismissed() || self.overflow.role.is_dismissed())
+        !role.is_mine() && (ends || role.is_dismissed() || overflow.is_dismissed())
     }
 
     /// A callback is about to run in this thread.
@@ -199,9 +202,6 @@ impl Watch {
     /// All of them have ended.
     pub(crate) fn close(&self) {
         self.armed.store(0, Ordering::Relaxed);
-        env().states().for_each(|state| {
-            state.lock().engine.stand_down(true);
-        });
         let _known_to_forks = env().alarm.timer();
         self.timer.close();
     }
