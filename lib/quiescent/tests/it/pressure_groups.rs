@@ -63,10 +63,16 @@ fn make_group() -> Result<Group, String> {
     let own = own_group().ok_or("/proc/self/cgroup names no group")?;
     let parent = Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/'));
     let group = Group(make(&parent)?);
-    let _ = fs::write(parent.join("cgroup.subtree_control"), "+memory");
+    let _ = set(&parent.join("cgroup.subtree_control"), "+memory");
     let limit = group.0.join("memory.high");
-    fs::write(&limit, LIMIT.to_string()).map_err(|why| format!("{}: {why}", limit.display()))?;
+    set(&limit, &LIMIT.to_string()).map_err(|why| format!("{}: {why}", limit.display()))?;
     Ok(group)
+}
+
+/// Writes to a file that exists: with version 1 of control groups this is an ordinary folder.
+fn set(file: &Path, value: &str) -> std::io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).open(file)?;
+    file.write_all(value.as_bytes())
 }
 
 #[test]
