@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use quiescent::intrusive::{self, Head};
 use quiescent::{RcuCell, Retired, defer, defer_hurry, statistics};
@@ -205,6 +205,6 @@ pub fn until_at_rest() {
             start.elapsed() < PATIENCE,
             "the library does not come to rest: of its threads {threads:?} awake are {awake:?}, {now:#?}"
         );
-        std::thread::sleep(Duration::from_micros(200));
+        super::pause(start);
     }
 }

@@ -49,8 +49,15 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
             start.elapsed() < emulated(PATIENCE),
             "waited for ever: {what}"
         );
-        std::thread::sleep(Duration::from_micros(200));
+        pause(start);
     }
+}
+
+/// A short sleep of a thread that has polled since then: a few percent of that time. To look 5000 times a
+/// second took half of the processor time of all tests.
+pub fn pause(since: Instant) {
+    let passed = since.elapsed() / 16;
+    std::thread::sleep(passed.clamp(Duration::from_micros(200), Duration::from_millis(10)));
 }
 
 /// Runs `f` on a thread of its own and returns what it returns, once that thread is gone for good
