@@ -35,7 +35,7 @@ const STEPS: [Step; 9] = [
         run.bench(&READ, &[("rounds", 30, 60), ("cell_us", 300, 2_000)])
     }),
     ("bench sync", |run| {
-        run.bench(&SYNC, &[("rounds", 30, 40), ("calls", 100, 500)])
+        run.bench(&SYNC, &[("rounds", 5, 40), ("calls", 50, 500)])
     }),
     ("bench idle", |run| run.idle()),
     ("bench retire", |run| run.retire()),
