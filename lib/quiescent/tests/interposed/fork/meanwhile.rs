@@ -12,6 +12,7 @@ use super::allocator::{self, TWICE, in_use, object, take_locks};
 use super::everything_works;
 use crate::common::children::{fork, in_child, readers_stay_meanwhile};
 use crate::common::deferral::{Gate, Ledger, queue_somehow};
+use crate::common::healed;
 use crate::common::tasks::{Bell, block_on};
 use crate::common::{Isolated, Reader, SHORT, in_both_modes, sleepers, until};
 
@@ -50,6 +51,7 @@ fn during_a_grace_period() {
 fn during_a_callback() {
     needs!(fork);
     in_both_modes(|| {
+        healed::runs_late(); // what is due while the callback waits for the children
         let ledger = Ledger::new(20);
         let gate = Gate::new();
         let thing = ledger.thing(0);
