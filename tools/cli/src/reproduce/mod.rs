@@ -30,7 +30,7 @@ use std::path::PathBuf;
 pub struct ReproduceOptions {
     /// The path of this program.
     pub program: PathBuf,
-    /// Fewer calls, no instruction counts: a test that it works, without figures to quote.
+    /// Fewer calls and experiments, no instruction counts: a test that it works, without figures to quote.
     pub quick: bool,
     /// The first subject of the rotation.
     pub seed: u64,

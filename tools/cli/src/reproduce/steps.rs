@@ -144,11 +144,10 @@ impl Run<'_> {
     fn given(&self, bench: &'static Bench, values: Values) -> Given {
         let mut given = bench.usual(self.options.program.clone());
         given.seed = self.options.seed;
-        let value = |quick, whole| if self.options.quick { quick } else { whole };
-        let values = values.iter();
-        values.fold(given, |given, &(name, quick, whole)| {
-            given.with(name, value(quick, whole))
-        })
+        for &(name, quick, whole) in values {
+            given = given.with(name, if self.options.quick { quick } else { whole });
+        }
+        given
     }
 
     /// The same beside other libraries.
@@ -243,7 +242,7 @@ impl Run<'_> {
     fn trickle(&mut self) -> Result<(), Error> {
         if self.options.quick {
             self.steps(&MEANWHILE)?;
-            return self.note("trickle: left out by --quick; see bench trickle");
+            return self.note("trickle, most experiments of the model: left out by --quick");
         }
         // It lasts longer than a flush may take, so that one is seen; then the last block may take as long.
         let wanted = self.compared(&TRICKLE, &[("ms", 0, 12_000), ("capacity", 0, u64::MAX)]);
@@ -275,8 +274,9 @@ impl Run<'_> {
     }
 
     fn model(&mut self) -> Result<(), Error> {
+        let most = if self.options.quick { 9 } else { usize::MAX };
         let (seed, control) = (self.options.seed, self.control);
-        self.found.modelled = experiments::run(seed, batch::processors(), control);
+        self.found.modelled = experiments::run(most, seed, batch::processors(), control);
         Ok(())
     }
 

@@ -227,7 +227,7 @@ pub fn check(name: &str, preemptions: usize, model: fn()) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions + usize::from(depth == "deep"));
     builder.max_branches = 20_000;
-    builder.max_permutations = (depth == "brief").then_some(1_000);
+    builder.max_permutations = (depth == "brief").then_some(300);
     builder.check(move || {
         count.fetch_add(1, RealRelaxed);
         model();

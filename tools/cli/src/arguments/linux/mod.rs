@@ -45,7 +45,7 @@ pub enum Linux {
 pub struct Reproduce {
     #[command(flatten)]
     pub common: Common,
-    /// Fewer calls, no instruction counts: a test that it works, without figures to quote
+    /// Fewer calls and experiments, no instruction counts: a test that it works, without figures to quote
     #[arg(long)]
     pub quick: bool,
     /// Print all tables, not only the first screen
