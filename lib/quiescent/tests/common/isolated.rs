@@ -65,6 +65,11 @@ pub fn isolated(body: impl FnOnce()) {
 /// Runs `body` in two processes of its own: with a fence of the process, if there is one, and with fenced
 /// readers.
 pub fn in_both_modes(body: impl Fn()) {
+    in_both(&body);
+}
+
+// Not generic, as what else most tests call: that would be compiled hundreds of times.
+fn in_both(body: &dyn Fn()) {
     if needs::fence() {
         isolated(|| {
             body();
@@ -147,6 +152,11 @@ impl Isolated {
     /// # Panics
     /// If the child fails, does not run `body`, or hangs.
     pub fn run(self, body: impl FnOnce()) {
+        let mut body = Some(body);
+        self.run_or_start(&mut || body.take().expect("it is called once")());
+    }
+
+    fn run_or_start(self, body: &mut dyn FnMut()) {
         let name = format!("{}#{}", self.test, self.tag);
         let mark = format!("<< ran {name} >>");
         match std::env::var(CHILD) {

@@ -43,6 +43,10 @@ pub fn emulated(limit: Duration) -> Duration {
 
 /// Waits until `condition` holds; a panic that says `what` if that never happens.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    until_it(what, &mut condition);
+}
+
+fn until_it(what: &str, condition: &mut dyn FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(
