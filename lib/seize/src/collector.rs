@@ -12,7 +12,7 @@ use crate::guard::{LocalGuard, OwnedGuard, Reclaims};
 
 /// Of so many calls that retire or end a guard, one looks at what is ready. A prime: a thread that uses
 /// several collectors by turns looks at each.
-const EVERY: u32 = 31;
+const EVERY: u32 = 127;
 
 thread_local! {
     /// This thread is in a call that reclaims: what it runs now is of that call's collector.

@@ -30,7 +30,7 @@
 //!   So values need be neither `Send` nor `'static`, and a collector that is forgotten, or not called any
 //!   more, frees nothing; the library's worker only drives grace periods.
 //! * **When**: after a grace period, also if it is retired without a guard. A thread looks at what is
-//!   ready in one of 31 of these calls, and in each flush: later than in seize if little is retired. A panic
+//!   ready in one of 127 of these calls, and in each flush: later than in seize if little is retired. A panic
 //!   in `reclaim` is contained and [reported](quiescent::report::on_report).
 //! * [`Collector::batch_size`] does nothing: a batch follows the cost of a grace period. [`Guard::flush`]
 //!   hurries what was retired before, and runs what is ready.

@@ -97,10 +97,7 @@ impl State {
         let mut global = self.lock();
         let fits = (core.cpu).admit(&mut global.engine, &queued, bytes, State::now(now));
         self.show_level(&global);
-        match fits {
-            true => Ok(()),
-            false => Err(global.fullness()),
-        }
+        if fits { Ok(()) } else { Err(global.fullness()) }
     }
 
     /// Waits for room, then queues the entry.

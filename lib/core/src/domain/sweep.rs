@@ -16,6 +16,7 @@ use crate::domain::env::Env;
 use crate::domain::error::SyncError;
 use crate::domain::life::Domain;
 use crate::domain::run;
+use crate::domain::settings::DRAINED;
 use crate::domain::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
@@ -268,8 +269,9 @@ impl State {
         self.report_ran(queue, Lane::Plain, range);
     }
 
-    /// One entry at a time: a callback that does not return delays only itself. Nothing that its owner runs.
-    /// If the process forks meanwhile, the parent had taken the entry out, and no list of the child has it.
+    /// One entry at a time: a callback that does not return delays only itself. (Several where the program
+    /// drains for any time.) Nothing that its owner runs. If the process forks meanwhile, the parent had
+    /// taken the entries out, and no list of the child has them.
     pub fn run_code(
         &'static self,
         queue: &'static Queue,
@@ -277,7 +279,9 @@ impl State {
         ready: u64,
         until: Until,
     ) -> u64 {
-        let mut places = [Entry::NONE];
+        let mut places = [const { Entry::NONE }; MAX_EXTRACT];
+        let several = self.has(DRAINED) && until.deadline == Until::NEVER.deadline;
+        let most = if several { MAX_EXTRACT as u64 } else { 1 };
         let (mut total, mut ran) = (0, 0..0);
         let mut era = self.era();
         loop {
@@ -286,8 +290,9 @@ impl State {
             let counts = !ran.is_empty() && era == self.era();
             let effects = counts.then(|| self.ran(&mut core, lane, ran));
             let mut head = None;
+            let room = most.min(ready - total) as usize;
             let range = match lane {
-                _ if total == ready || until.is_over(self.env()) => 0..0,
+                _ if room == 0 || until.is_over(self.env()) => 0..0,
                 Lane::Head => {
                     core.extract_head(queue.meter())
                         .map_or(0..0, |(link, run, range)| {
@@ -295,7 +300,7 @@ impl State {
                             range
                         })
                 }
-                _ => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
+                _ => queue.extract(&mut core, lane as usize, &mut places[..room], &mut garbage),
             };
             drop(core);
             drop(garbage);
@@ -308,10 +313,13 @@ impl State {
             era = self.era();
             match head {
                 Some((head, run)) => run::head(self, head, run),
-                None => run::code(self, places[0]),
+                None => places[..(range.end - range.start) as usize]
+                    .iter()
+                    .take_while(|_| era == self.era()) // not in the child of a fork
+                    .for_each(|entry| run::code(self, *entry)),
             }
+            total += range.end - range.start;
             ran = range;
-            total += 1;
         }
     }
 

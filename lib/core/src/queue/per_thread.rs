@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | [`PLAIN`] | memory | its owner, by popping; or the holder of the lock |
 //! | [`OWN`] | code that its owner runs, two entries a push at most | the same |
-//! | [`CODE`] | code that workers run | the holder of the lock, one entry at a time |
+//! | [`CODE`] | code that workers run | the holder of the lock, one entry at a time, or some in a drain |
 //!
 //! A flag of each lane says which. The owner stops consuming only by its own action (in
 //! [`settle`](Queue::settle)) or by a *take-over*:

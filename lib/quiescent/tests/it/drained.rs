@@ -117,6 +117,36 @@ fn a_bounded_drain_does_not_wait() {
     });
 }
 
+/// Without a limit of time it takes several out at once; the parent runs them.
+#[cfg(unix)]
+#[test]
+fn a_callback_forks_and_the_child_runs_no_other_one() {
+    needs!(fork);
+    in_both_modes(|| {
+        static CHILD: AtomicU32 = AtomicU32::new(1);
+        set_closures(Runner::Drained);
+        on_thread("queues", || {
+            defer(|| {
+                note();
+                // SAFETY: the child makes only calls that this library permits there.
+                CHILD.store(unsafe { libc::fork() }.cast_unsigned(), Ordering::Relaxed);
+            });
+            (0..5).for_each(|_| defer(note));
+        });
+        synchronize();
+        let drained = drain_ready(u64::MAX, Duration::MAX);
+        let child = CHILD.load(Ordering::Relaxed).cast_signed();
+        if child == 0 {
+            // SAFETY: takes a number.
+            unsafe { libc::_exit(i32::from(ran() != 1)) };
+        }
+        let mut status = -1;
+        // SAFETY: `status` is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((status, drained.ran, ran()), (0, 6, 6));
+    });
+}
+
 #[test]
 fn what_is_plain_memory_is_freed_all_the_same() {
     in_both_modes(|| {

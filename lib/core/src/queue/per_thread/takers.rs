@@ -76,10 +76,7 @@ impl Queue {
             *queued = Queued {
                 end,
                 // The owner counts an entry's bytes before it stores the new end.
-                bytes: match end == known {
-                    true => 0,
-                    false => chain.spent(words),
-                },
+                bytes: if end == known { 0 } else { chain.spent(words) },
                 freed_to,
                 ..Queued::default()
             };
