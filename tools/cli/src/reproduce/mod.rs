@@ -109,7 +109,7 @@ pub fn text(found: &Reproduced) -> String {
     );
     parts.extend(found.tables.iter().cloned());
     if !found.modelled.is_empty() {
-        parts.push(show::text(&found.modelled));
+        parts.push(show::text(&found.modelled, output::columns()));
     }
     parts.push(format!(
         "Targets (a bound that names a peer is that peer's figure of this run)\n\n{}",
