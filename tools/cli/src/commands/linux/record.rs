@@ -32,6 +32,7 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         buffer_kb: options.buffer,
         length: options.length,
         command: options.command.clone(),
+        aside: options.json || is_output,
     };
     let place = file::settle(
         &RECORDING,
