@@ -142,12 +142,22 @@ impl Table {
         self.left.min(self.head.len()).checked_sub(1)
     }
 
-    /// A row's lines: words that are too wide go on below.
+    /// A row's lines: words that are too wide go on below, and so does a part of one, such as a path.
     fn lines(&self, cells: &[String], widths: &[usize]) -> Vec<Vec<String>> {
         let Some(words) = self.words() else {
             return vec![cells.to_vec()];
         };
-        let folded = folded(&cells[words], widths[words], 2);
+        let parted = |word: &str| {
+            let letters: Vec<char> = word.chars().collect();
+            let most = match letters.len() > widths[words] {
+                true => widths[words] - 2,
+                false => letters.len().max(1),
+            };
+            let parts: Vec<String> = letters.chunks(most).map(String::from_iter).collect();
+            parts.join(" ")
+        };
+        let text: Vec<String> = cells[words].split(' ').map(parted).collect();
+        let folded = folded(&text.join(" "), widths[words], 2);
         let line = |(n, part): (usize, &str)| {
             let mut line = match n {
                 0 => cells.to_vec(),
@@ -251,6 +261,11 @@ mod tests {
              memory of each of a                9    NO\n  \
                thousand at rest: at\n  most\n"
         );
+        // A path has no blank to be parted at.
+        table.row(["in /sys/devices/system/cpu/cpuidle/current_driver", "9"]);
+        let text = table.within(42);
+        assert!(text.lines().all(|it| it.chars().count() <= 42), "{text}");
+        assert_eq!(text.lines().filter(|it| it.contains("/c")).count(), 2);
         // Where fewer than 24 columns would be left, the figures go below.
         assert_eq!(table.within(39).split("\n\n").count(), 2);
     }
