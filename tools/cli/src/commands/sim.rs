@@ -141,7 +141,7 @@ fn experiment(options: &Sim, path: &Path) -> Result<u8, Error> {
     report.option("stopped", stop.load(Ordering::Relaxed));
     output::print(&match options.json {
         true => Printed::json(&report),
-        false => Printed::text(experiments::show::text(&modelled)),
+        false => Printed::text(experiments::show::text(&modelled, output::columns())),
     })?;
     Ok(code(&stop))
 }

@@ -21,11 +21,8 @@ const MISSES: usize = 4;
 pub fn text(found: &Reproduced, width: usize) -> String {
     let width = width.min(COLUMNS);
     let (ours, models) = misses(found);
-    let said = found
-        .busy
-        .iter()
-        .cloned()
-        .chain(sentences::sentences(found));
+    let busy = found.busy.iter().cloned();
+    let said = busy.chain(sentences::sentences(found));
     let said = said.map(|it| folded(&it, width, 2));
     let mut lines: Vec<String> = said.flat_map(|it| lines_of(&it)).collect();
     if !lines.is_empty() {

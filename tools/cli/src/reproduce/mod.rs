@@ -70,9 +70,8 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
     steps::run(&mut found, options, control)?;
     note_missing(&mut found);
     if control.stopped() {
-        found
-            .notes
-            .push("stopped: the rest was not measured".into());
+        let note = "stopped: the rest was not measured";
+        found.notes.push(note.into());
     }
     found.targets = targets::of(&found.report, None);
     found.report.rows.extend(verdict::rows(&found.targets));
@@ -101,15 +100,11 @@ fn note_missing(found: &mut Reproduced) {
 pub fn text(found: &Reproduced) -> String {
     let report = &found.report;
     let mut parts = vec![report.host.line() + "\n"];
-    parts.extend(
-        found
-            .busy
-            .as_ref()
-            .map(|it| folded(it, output::columns(), 2) + "\n"),
-    );
+    let busy = found.busy.as_ref();
+    parts.extend(busy.map(|it| folded(it, output::columns(), 2) + "\n"));
     parts.extend(found.tables.iter().cloned());
     if !found.modelled.is_empty() {
-        parts.push(show::text(&found.modelled));
+        parts.push(show::text(&found.modelled, output::columns()));
     }
     parts.push(format!(
         "Targets (a bound that names a peer is that peer's figure of this run)\n\n{}",

@@ -40,7 +40,10 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             "give 0 to 60000 milliseconds",
         ),
         (&["kernel", "bench", "--pause", "soon"], "such as 2.5"),
-        (&["kernel", "bench", "--cpu", "-1"], "--help"),
+        (
+            &["kernel", "bench", "--cpu", "-1"],
+            "give the number of a CPU",
+        ),
         (&["kernel", "bench", "--set", "hz"], "key=value"),
         (&["kernel", "bench", "--set", "hzz=1"], "did you mean `hz`"),
         (

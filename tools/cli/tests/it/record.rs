@@ -139,6 +139,26 @@ fn a_pipe_gets_the_trace_and_people_the_rest() {
 }
 
 #[test]
+fn what_its_command_prints_is_not_among_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.txt");
+    let name = file.to_str().unwrap();
+    for (place, json) in [("-", None), (name, Some("--json")), (name, None)] {
+        let mut arguments = vec!["record", "--mount", "--force", "--output", place];
+        arguments.extend(json);
+        arguments.extend(["--", "echo", "a letter"]);
+        let output = run(&arguments);
+        if !recorded(&output, &file) {
+            return;
+        }
+        let is_data = place == "-" || json.is_some();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(out.lines().any(|it| it == "a letter"), !is_data, "{out}");
+        assert_eq!(err.lines().any(|it| it == "a letter"), is_data, "{err}");
+    }
+}
+
+#[test]
 fn no_such_command_and_no_such_event() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace.txt");

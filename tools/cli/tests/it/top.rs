@@ -30,10 +30,14 @@ fn beside<T>(command: impl FnOnce(&str) -> T) -> T {
 fn nonsense_is_a_usage_error_with_a_remedy() {
     nonsense(&[
         (&["top"], "--pid"),
-        (&["top", "--pid", "0"], "--pid"),
+        (&["top", "--pid", "0"], "give the number of a process"),
+        (
+            &["top", "--pid", "99999999999"],
+            "give the number of a process",
+        ),
         (&["top", "--pid", "-1"], "--pid"),
         (&["top", "--pid", "me"], "--pid"),
-        (&["top", "--pid", "1", "-n", "0"], "1.."),
+        (&["top", "--pid", "1", "-n", "0"], "give 1 to 4294967295"),
         (&["top", "--pid", "1", "--sim", "churn"], "--sim"),
         (&["top", "--pid", "1", "--seed", "2"], "--seed"),
         (&["top", "--sim", "no-such-workload"], "give one of"),

@@ -187,10 +187,8 @@ impl Instance {
 
     /// Events that were lost because the buffer was full of unread ones, or a probe was missed.
     pub(crate) fn lost(&self) -> u64 {
-        let cpus = fs::read_dir(self.path.join("per_cpu"))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let cpus = fs::read_dir(self.path.join("per_cpu")).into_iter();
+        let cpus = cpus.flatten().flatten();
         let stats = cpus.filter_map(|it| fs::read_to_string(it.path().join("stats")).ok());
         let lost: u64 = stats.map(|it| lost(&it)).sum();
         let text = |file| {
@@ -198,9 +196,8 @@ impl Instance {
             fs::read_to_string(path).ok()
         };
         let texts = text("kprobe_events").zip(text("kprobe_profile"));
-        lost + texts.map_or(0, |(events, profile)| {
-            missed(&events, &profile, &self.groups())
-        })
+        let missed = texts.map(|(events, profile)| missed(&events, &profile, &self.groups()));
+        lost + missed.unwrap_or(0)
     }
 
     /// Removes it, as dropping it does. What is left of it, by name: its folder, and probes (`group/event`),
@@ -322,9 +319,8 @@ fn insist(step: impl Fn() -> bool) -> bool {
 fn lost(stats: &str) -> u64 {
     let of = |name: &str| {
         let value = stats.lines().find_map(|it| it.strip_prefix(name));
-        value
-            .and_then(|it| it.trim().parse::<u64>().ok())
-            .unwrap_or(0)
+        let value = value.and_then(|it| it.trim().parse::<u64>().ok());
+        value.unwrap_or(0)
     };
     of("overrun:") + of("commit overrun:") + of("dropped events:")
 }

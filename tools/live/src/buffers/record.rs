@@ -59,6 +59,8 @@ pub struct Options {
     pub length: Option<Duration>,
     /// The command; empty: until the length is over, or it is stopped.
     pub command: Vec<OsString>,
+    /// Standard output is for data: what the command prints there goes to standard error.
+    pub aside: bool,
 }
 
 /// The result of a recording.
@@ -277,6 +279,7 @@ impl Workload {
         let recorder = unsafe { libc::getpid() };
         // SAFETY: between fork and exec it makes two system calls, and allocates nothing.
         unsafe { command.pre_exec(move || end_with(recorder)) };
+        options.aside.then(|| command.stdout(io::stderr()));
         let started = command.args(arguments).spawn();
         none.running = Some(started.map_err(|why| {
             let program = program.to_string_lossy();

@@ -86,7 +86,8 @@ impl Table {
 
     /// As [`Table::render`], in lines of at most `most` columns. In a table that is wider the last column of
     /// words is folded, if that leaves enough room for them. Otherwise it goes on below with its other
-    /// figures, after an empty line; each part has the columns of words.
+    /// figures, after an empty line; each part has the columns of words, or, where these leave no room for a
+    /// figure, the first.
     pub fn within(&self, most: usize) -> String {
         let mut widths = self.widths();
         let all = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
@@ -96,8 +97,12 @@ impl Table {
                 widths[words] = room;
             }
         }
-        let words: Vec<usize> = (0..self.left.min(self.head.len())).collect();
         let room = |columns: &[usize]| columns.iter().map(|it| widths[*it] + 2).sum::<usize>();
+        let mut words: Vec<usize> = (0..self.left.min(self.head.len())).collect();
+        let widest = widths[words.len()..].iter().max();
+        if room(&words) + widest.unwrap_or(&0) > most {
+            words.truncate(1);
+        }
         let mut parts = vec![words.clone()];
         for (column, width) in widths.iter().enumerate().skip(words.len()) {
             let part = parts
@@ -137,12 +142,22 @@ impl Table {
         self.left.min(self.head.len()).checked_sub(1)
     }
 
-    /// A row's lines: words that are too wide go on below.
+    /// A row's lines: words that are too wide go on below, and so does a part of one, such as a path.
     fn lines(&self, cells: &[String], widths: &[usize]) -> Vec<Vec<String>> {
         let Some(words) = self.words() else {
             return vec![cells.to_vec()];
         };
-        let folded = folded(&cells[words], widths[words], 2);
+        let parted = |word: &str| {
+            let letters: Vec<char> = word.chars().collect();
+            let most = match letters.len() > widths[words] {
+                true => widths[words] - 2,
+                false => letters.len().max(1),
+            };
+            let parts: Vec<String> = letters.chunks(most).map(String::from_iter).collect();
+            parts.join(" ")
+        };
+        let text: Vec<String> = cells[words].split(' ').map(parted).collect();
+        let folded = folded(&text.join(" "), widths[words], 2);
         let line = |(n, part): (usize, &str)| {
             let mut line = match n {
                 0 => cells.to_vec(),
@@ -246,8 +261,26 @@ mod tests {
              memory of each of a                9    NO\n  \
                thousand at rest: at\n  most\n"
         );
+        // A path has no blank to be parted at.
+        table.row(["in /sys/devices/system/cpu/cpuidle/current_driver", "9"]);
+        let text = table.within(42);
+        assert!(text.lines().all(|it| it.chars().count() <= 42), "{text}");
+        assert_eq!(text.lines().filter(|it| it.contains("/c")).count(), 2);
         // Where fewer than 24 columns would be left, the figures go below.
         assert_eq!(table.within(39).split("\n\n").count(), 2);
+    }
+
+    #[test]
+    fn words_that_leave_no_room_for_a_figure_go_on_below_too() {
+        let mut table = Table::new(&["no", "holdout", "callback", "start s"], 3);
+        table.row(["1", "CPU 0, found by scan 2", "inode_free_by_rcu", "9.6"]);
+        assert_eq!(table.within(54), table.render(), "it fits");
+        let text = table.within(36);
+        let parts: Vec<&str> = text.split("\n\n").collect();
+        assert_eq!(parts.len(), 2, "{text}");
+        assert!(parts[1].starts_with("no  callback"), "{text}");
+        assert!(parts.iter().all(|it| it.contains("\n1 ")), "{text}");
+        assert!(text.lines().all(|it| it.chars().count() <= 36), "{text}");
     }
 
     #[test]

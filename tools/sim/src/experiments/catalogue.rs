@@ -219,7 +219,7 @@ mod tests {
             ),
         ];
         assert_eq!(missed, known);
-        println!("{}", text(&modelled));
+        println!("{}", text(&modelled, 110));
         docs_have("table", &table(&modelled));
         docs_have("sentences", &unjudged());
         assert_eq!(

@@ -85,6 +85,9 @@ const START: usize = 64;
 const DAT: &str =
     "if `trace-cmd report -t FILE` can read it, give that text; else copy or record it again";
 
+/// The same of what zstd has packed.
+const OF_ZSTD: &str = "if zstd can unpack it: `zstdcat FILE | ... -`; else copy or record it again";
+
 /// An open trace, and what is known of its file.
 #[derive(Debug)]
 pub struct Opened {
@@ -141,8 +144,8 @@ pub fn opened(name: impl AsRef<Path>) -> Result<Opened, Error> {
     let name = &path.display().to_string();
     let mut file = File::open(path).map_err(wrong(
         name,
-        "give a file of ftrace text or Perfetto (plain, .xz, .gz or .zst), a trace.dat, or `-` for \
-         standard input",
+        "give a file of ftrace text or Perfetto (plain, .xz, .gz or .zst) or a trace.dat, which you may \
+         read, or `-` for standard input",
     ))?;
     let about = file.metadata();
     // A named pipe is a file by name and a pipe by nature.
@@ -265,9 +268,7 @@ fn by_kind(
     let start = loop {
         match plain.fill_buf() {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if packed == ", zstd" => {
-                return Err(wrong(name, "decompress it: `zstdcat FILE | ... -`")(e));
-            }
+            Err(e) if packed == ", zstd" => return Err(wrong(name, OF_ZSTD)(e)),
             Err(e) => return Err(wrong(&format!("{name}, after line 0"), CUT)(e)),
             Ok(_) => break plain.buffer(),
         }

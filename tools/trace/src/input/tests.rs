@@ -83,7 +83,9 @@ fn a_cut_frame_is_an_error() {
     let mut packed = frame("some text\n");
     packed.truncate(packed.len() - 3);
     let error = from_read("cut.zst", Cursor::new(packed)).expect_err("is cut");
-    assert!(error.to_string().starts_with("cut.zst: "));
+    let said = error.to_string();
+    assert!(said.starts_with("cut.zst: "), "{said}");
+    assert!(said.ends_with("else copy or record it again"), "{said}");
 }
 
 #[test]

@@ -52,7 +52,8 @@ pub struct KernelOptions {
           allow_negative_numbers = true)]
     pub pause: Duration,
     /// Pin the caller to this CPU; when left out, the scheduler places it
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+          value_parser = within(0..=u32::MAX, "give the number of a CPU, such as 0"))]
     pub cpu: Option<u32>,
     /// A setting of the model, in place of the read or assumed value (may be repeated; `sim --list` shows
     /// them)

@@ -29,7 +29,7 @@ source; 2 usage; 130 stopped by Ctrl-C (what was counted is printed).";
 #[command(group(ArgGroup::new("source").required(true).args(["pid", "kernel", "sim"])))]
 pub struct Top {
     /// The process to watch
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
+    #[arg(long, value_name = "PID", value_parser = within(1..=u32::MAX, "give the number of a process"),
           allow_negative_numbers = true)]
     pub pid: Option<u32>,
     /// Watch the running kernel's RCU in place of a process
@@ -59,7 +59,7 @@ pub struct Top {
     #[arg(long)]
     pub json: bool,
     /// End after so many intervals; when left out: after one with --json, otherwise when stopped
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+    #[arg(long, short = 'n', value_name = "N", value_parser = within(1..=u32::MAX, "give 1 to 4294967295"),
           allow_negative_numbers = true)]
     pub intervals: Option<u32>,
     /// The length of an interval in seconds

@@ -9,6 +9,7 @@ use crate::show::interrupt::stop_pipe;
 use crate::show::output::{self, DONE, FINDING, Printed};
 use quiescent_live::events;
 use quiescent_live::record::{Options, Outcome, record};
+use quiescent_report::text::folded;
 use quiescent_report::{Error, Report, Row};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -31,6 +32,7 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         buffer_kb: options.buffer,
         length: options.length,
         command: options.command.clone(),
+        aside: options.json || is_output,
     };
     let place = file::settle(
         &RECORDING,
@@ -43,19 +45,19 @@ pub fn run(options: &Record) -> Result<u8, Error> {
     let (mut out, file) = place.open()?;
     let outcome =
         record(&tracing, &wanted, &mut *out, signals.as_fd()).map_err(|why| why.of("record"))?;
-    if !outcome.probed.placed.is_empty() {
-        for it in &outcome.probed.refused {
-            output::tell(format!("note: no probe for {it}\n"));
-        }
-    }
+    let is_probed = !outcome.probed.placed.is_empty();
+    let refused = outcome.probed.refused.iter().filter(|_| is_probed);
+    refused.for_each(|it| output::tell_folded(&format!("note: no probe for {it}\n")));
     out.flush().map_err(|why| place.failed(why))?;
-    file.keep()?;
     let stopped = code(&stop);
-    let text = || text(options, &outcome);
+    // One without an event would only be in the way of the next.
+    let is_kept = is_kept(&outcome, stopped);
+    is_kept.then(|| file.keep()).transpose()?;
+    let text = || text(options, &outcome, is_kept);
     match options.json {
         true => output::print(&Printed::json(&report(options, &outcome, stopped != DONE)))?,
-        false if is_output => output::tell(text()),
-        false => output::print(&Printed::text(text()))?,
+        false if is_output => output::tell_folded(&text()),
+        false => output::print(&Printed::text(folded(&text(), output::columns(), 2)))?,
     }
     let failed = outcome.status.is_some_and(|it| !it.success());
     Ok(match stopped {
@@ -64,9 +66,13 @@ pub fn run(options: &Record) -> Result<u8, Error> {
     })
 }
 
-fn text(options: &Record, outcome: &Outcome) -> String {
-    let name = options.output.display();
-    let seconds = outcome.length.as_secs_f64();
+/// Does the file appear? Not if the recording was stopped before its first event.
+fn is_kept(outcome: &Outcome, stopped: u8) -> bool {
+    stopped == DONE || outcome.lines > 0
+}
+
+fn text(options: &Record, outcome: &Outcome, is_kept: bool) -> String {
+    let (name, seconds) = (options.output.display(), outcome.length.as_secs_f64());
     let mut text = format!(
         "{name}: {} lines, {} KiB, {seconds:.1} s; {} kinds of events\n",
         outcome.lines,
@@ -83,10 +89,8 @@ fn text(options: &Record, outcome: &Outcome) -> String {
     }
     if !outcome.probed.placed.is_empty() {
         let probes = outcome.probed.placed.len();
-        text += &format!(
-            "RCU's events are those of {probes} probes: the kernel is built without \
-                          CONFIG_RCU_TRACE\n"
-        );
+        text += &format!("RCU's events are those of {probes} probes: ");
+        text += "the kernel is built without CONFIG_RCU_TRACE\n";
     }
     if outcome.lost > 0 {
         text += &format!(
@@ -98,7 +102,9 @@ fn text(options: &Record, outcome: &Outcome) -> String {
     if let Some(status) = outcome.status.filter(|it| !it.success()) {
         text += &format!("warning: the command ended with {status}\n");
     }
-    if options.output != Path::new("-") {
+    if !is_kept {
+        text += "stopped before the first event: no file was made\n";
+    } else if options.output != Path::new("-") {
         text += &format!("next: quiescent trace {name} wakeups\n");
     }
     text
@@ -118,10 +124,8 @@ pub fn left(those: &[String]) -> String {
 
 fn report(options: &Record, outcome: &Outcome, stopped: bool) -> Report {
     let mut report = Report::new("record", 0);
-    let command = options
-        .command
-        .iter()
-        .map(|it| it.to_string_lossy().into_owned());
+    let command = options.command.iter();
+    let command = command.map(|it| it.to_string_lossy().into_owned());
     report.option("output", options.output.display().to_string());
     report.option("events", outcome.events.clone());
     report.option("missing_events", outcome.missing.clone());
@@ -142,9 +146,50 @@ fn report(options: &Record, outcome: &Outcome, stopped: bool) -> Report {
         ("lost_events", "events", outcome.lost as f64),
         ("length_s", "s", outcome.length.as_secs_f64()),
     ] {
-        report
-            .rows
-            .extend(Row::single("recorded", "trace", metric, unit, value));
+        let row = Row::single("recorded", "trace", metric, unit, value);
+        report.rows.extend(row);
     }
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::output::STOPPED;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Given {
+        #[command(flatten)]
+        record: Record,
+    }
+
+    /// A recording with so many lines.
+    fn outcome(lines: u64) -> Outcome {
+        Outcome {
+            events: Vec::new(),
+            missing: Vec::new(),
+            probed: quiescent_live::Probed::default(),
+            lines,
+            bytes: 1145 + 100 * lines,
+            lost: 0,
+            left: Vec::new(),
+            length: std::time::Duration::ZERO,
+            status: None,
+            unread: false,
+        }
+    }
+
+    #[test]
+    fn one_that_was_stopped_before_its_first_event_leaves_no_file() {
+        let given = Given::parse_from(["record"]).record;
+        for (lines, stopped, kept) in [(0, STOPPED, false), (1, STOPPED, true), (0, DONE, true)] {
+            let outcome = outcome(lines);
+            let is_kept = is_kept(&outcome, stopped);
+            assert_eq!(is_kept, kept, "{lines} {stopped}");
+            let said = text(&given, &outcome, is_kept);
+            assert_eq!(said.contains("next: quiescent trace"), kept, "{said}");
+            assert_eq!(said.contains("no file was made"), !kept, "{said}");
+        }
+    }
 }

@@ -48,11 +48,9 @@ fn kernel(options: &Top) -> Result<u8, Error> {
         false => format!("note: no better source than `{}`: {why}\n", rung.word()),
     };
     // A live view would cover it: then it comes after.
-    let (before, after) = match is_live(options) {
-        true => (String::new(), note),
-        false => (note, String::new()),
-    };
-    output::tell(before);
+    let is_live = is_live(options);
+    let tell = |is_now: bool| output::tell_folded(if is_now { &note } else { "" });
+    tell(!is_live);
     // This source does not know what is queued, so nothing can be sorted by it.
     let sort = match (rung, options.sort) {
         (Rung::Frees, Order::Queued) => Order::Executed,
@@ -66,8 +64,8 @@ fn kernel(options: &Top) -> Result<u8, Error> {
         remedy: "--by rates needs /proc only",
     };
     let shown = show(options, sort, &origin, &mut source);
-    output::tell(after);
-    output::tell(super::record::left(&source.end()));
+    tell(is_live);
+    output::tell_folded(&super::record::left(&source.end()));
     shown
 }
 

@@ -30,7 +30,7 @@ pub(super) fn said(it: &Shown) -> &'static str {
 }
 
 /// All of them as a table; empty if there are none.
-pub(super) fn text(modelled: &Modelled) -> String {
+pub(super) fn text(modelled: &Modelled, width: usize) -> String {
     let mut table = Table::new(&["", "", "model", "bound", "kept by", "", ""], 2);
     for it in modelled.shown() {
         table.row([
@@ -55,7 +55,7 @@ pub(super) fn text(modelled: &Modelled) -> String {
     }
     format!(
         "Sentences that a run can contradict, and what stands beside them\n\n{}\n{sentences}",
-        table.render()
+        table.within(width)
     )
 }
 

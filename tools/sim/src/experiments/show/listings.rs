@@ -53,7 +53,7 @@ pub(super) fn cells(listing: &Listing, line: &Line) -> Vec<String> {
 }
 
 /// All tables; empty if there are none.
-pub(super) fn text(modelled: &Modelled) -> String {
+pub(super) fn text(modelled: &Modelled, width: usize) -> String {
     let mut text = String::new();
     for it in modelled.listings() {
         let heads = heads(it);
@@ -62,7 +62,7 @@ pub(super) fn text(modelled: &Modelled) -> String {
         for line in &it.lines {
             table.row(cells(it, line));
         }
-        text += &format!("\n{}\n\n{}", title(it), table.render());
+        text += &format!("\n{}\n\n{}", title(it), table.within(width));
     }
     text
 }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_table_has_a_line_each_and_nothing_where_there_is_nothing() {
-        let text = text(&made_up());
+        let text = text(&made_up(), 110);
         let words = |it: &str| it.split_whitespace().map(str::to_owned).collect();
         let lines: Vec<Vec<String>> = text.lines().map(words).collect();
         assert!(lines.contains(&words("idd 10.0 12.0 3.00")), "{text}");

@@ -1,8 +1,8 @@
 //! Outcomes as text. The 108 configurations of one experiment are one line here, and all of them rows of
 //! JSON.
 
-use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
+use quiescent_report::text::{Table, folded};
 
 use super::{claims, listings};
 use crate::experiments::{Comparison, Modelled, Outcome, Part};
@@ -10,8 +10,8 @@ use crate::experiments::{Comparison, Modelled, Outcome, Part};
 /// Rows with more comparisons than this are one line of text.
 const MANY: usize = 9;
 
-/// As text: real figure, model, ratio, verdict.
-pub fn text(modelled: &Modelled) -> String {
+/// As text in lines of at most so many columns: real figure, model, ratio, verdict.
+pub fn text(modelled: &Modelled, width: usize) -> String {
     let mut table = Table::new(&["", "real", "model", "ratio", "at most off by", "", ""], 1);
     let mut notes = String::new();
     for Part {
@@ -32,13 +32,13 @@ pub fn text(modelled: &Modelled) -> String {
             notes += &format!("  - {note}\n");
         }
     }
-    format!(
-        "The machine model beside real machines (virtual time; the same on every \
-         machine)\n\n{}\n{}{}\n{notes}",
-        table.render(),
-        claims::text(modelled),
-        listings::text(modelled),
-    )
+    let what = "The machine model beside real machines (virtual time; the same on every machine)";
+    let mut text = String::new();
+    if !table.is_empty() {
+        text = format!("{what}\n\n{}\n", table.within(width));
+    }
+    text += &(claims::text(modelled, width) + &listings::text(modelled, width) + "\n" + &notes);
+    folded(&text, width, 4)
 }
 
 fn line(it: &Comparison) -> Vec<String> {
@@ -70,4 +70,33 @@ fn summary(name: &str, outcome: &Outcome) -> Vec<String> {
         worst.verdict().name().into(),
         worst.basis.name().into(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::Shown;
+
+    #[test]
+    fn it_fits_and_a_table_without_a_row_is_left_out() {
+        let metric = ("rcu_time_ratio_to_default", "of the default's");
+        let case = "flood rcu=offload, twice lock and line";
+        let shown = Shown::beside(case, metric, 1.14);
+        let outcome = Outcome {
+            shown: vec![shown],
+            notes: vec![
+                "assumed: a burst of closes every few milliseconds, as a browser has them".into(),
+            ],
+            ..Outcome::default()
+        };
+        let modelled = Modelled::of(vec![Part {
+            name: "flood",
+            what: "where callbacks are frequent",
+            outcome,
+        }]);
+        let said = text(&modelled, 80);
+        assert!(said.lines().all(|it| it.chars().count() <= 80), "{said}");
+        assert!(said.contains("1.14 of the default's"), "{said}");
+        assert!(!said.contains("beside real machines"), "{said}");
+    }
 }
