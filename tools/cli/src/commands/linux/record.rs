@@ -94,7 +94,7 @@ fn text(options: &Record, outcome: &Outcome, is_kept: bool) -> String {
     }
     if outcome.lost > 0 {
         text += &format!(
-            "warning: {} events were lost: take a larger --buffer (now {} KiB a CPU), or fewer --events\n",
+            "warning: {} events were lost: a full --buffer (of {} KiB: take more), or missed by probes\n",
             outcome.lost, options.buffer
         );
     }

@@ -140,7 +140,7 @@ fn rows(found: &Found, asked: Option<u64>, width: usize) -> String {
 fn cell(unit: &str, value: f64) -> String {
     match unit {
         "count" if value.fract() == 0.0 => format!("{value:.0}"),
-        "count" | "1/s" | "%" => format!("{value:.2}"),
+        "count" | "1/s" | "%" => format!("{value:.2}").replace("-0.00", "0.00"),
         "us" => format!("{value:.1}"),
         "ms" => format!("{value:.3}"),
         _ => format!("{value:.6}"),
@@ -155,6 +155,7 @@ mod tests {
     fn figures_have_the_digits_of_their_unit() {
         assert_eq!(cell("count", 1234567.0), "1234567");
         assert_eq!(cell("count", 2.5), "2.50");
+        assert_eq!([cell("%", -0.001), cell("%", -10.0)], ["0.00", "-10.00"]);
         assert_eq!(cell("us", 3.25), "3.2");
         assert_eq!(cell("s", 5.020396), "5.020396");
         assert_eq!(seconds(5_020_396_999), "5.020396");
