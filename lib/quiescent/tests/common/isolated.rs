@@ -152,11 +152,10 @@ impl Isolated {
     /// # Panics
     /// If the child fails, does not run `body`, or hangs.
     pub fn run(self, body: impl FnOnce()) {
-        let mut body = Some(body);
-        self.run_or_start(&mut || body.take().expect("it is called once")());
+        self.run_or_start(Box::new(body));
     }
 
-    fn run_or_start(self, body: &mut dyn FnMut()) {
+    fn run_or_start(self, body: Box<dyn FnOnce() + '_>) {
         let name = format!("{}#{}", self.test, self.tag);
         let mark = format!("<< ran {name} >>");
         match std::env::var(CHILD) {

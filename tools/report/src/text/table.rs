@@ -149,12 +149,11 @@ impl Table {
         };
         let parted = |word: &str| {
             let letters: Vec<char> = word.chars().collect();
-            let most = match letters.len() > widths[words] {
-                true => widths[words] - 2,
-                false => letters.len().max(1),
-            };
-            let parts: Vec<String> = letters.chunks(most).map(String::from_iter).collect();
-            parts.join(" ")
+            if letters.len() <= widths[words] {
+                return word.to_owned();
+            }
+            let parts = letters.chunks(widths[words] - 2).map(String::from_iter);
+            parts.collect::<Vec<_>>().join(" ")
         };
         let text: Vec<String> = cells[words].split(' ').map(parted).collect();
         let folded = folded(&text.join(" "), widths[words], 2);

@@ -228,7 +228,7 @@ pub fn check(name: &str, preemptions: usize, model: fn()) {
     builder.preemption_bound = Some(preemptions + usize::from(depth == "deep"));
     builder.max_branches = 20_000;
     if depth == "brief" {
-        // Loom looks at the limit so often.
+        // Loom looks at the limit only at its checkpoints: each 20 000 executions by default.
         builder.checkpoint_interval = 2_000;
         builder.max_permutations = Some(2_000);
     }

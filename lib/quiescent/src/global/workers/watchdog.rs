@@ -89,9 +89,9 @@ impl Watch {
     /// program may queue faster than it runs, so it would never rest.
     pub(crate) fn is_dismissed(&self) -> bool {
         let (role, overflow) = (&self.role, &self.overflow.role);
-        let ends = overflow.is_mine() && WORKERS.has_ended();
+        let ends = || overflow.is_mine() && WORKERS.has_ended();
         // The worker has no other role.
-        !role.is_mine() && (ends || role.is_dismissed() || overflow.is_dismissed())
+        !role.is_mine() && (role.is_dismissed() || overflow.is_dismissed() || ends())
     }
 
     /// A callback is about to run in this thread.
