@@ -22,7 +22,7 @@ pub fn follow(world: &'static World, entry: &'static Entry, own: Own) {
     // A dropped target can no longer be asked for its count.
     let counted = !matches!(always, Own::None);
     let may_panic = world.options.panics && !entry.kind().waits() && counted;
-    let mut numbers = Numbers::new(world.options.seed, entry.word());
+    let mut numbers = draw(world.options.seed, entry);
     if numbers.once_in(16) {
         reader::glance(world, &mut numbers);
     }
@@ -34,9 +34,14 @@ pub fn follow(world: &'static World, entry: &'static Entry, own: Own) {
         Own::Domain(domain) => go_on(world, entry, &domain, asks, &mut numbers),
     }
     if may_panic && numbers.once_in(500) && !std::thread::panicking() {
-        world.count_panic(under);
+        world.count_panic(under, entry.kind());
         panic();
     }
+}
+
+/// What this callback draws. Elements without a number have the same word; each has a birth of its own.
+fn draw(seed: u64, entry: &Entry) -> Numbers {
+    Numbers::new(seed, entry.word() ^ entry.birth().rotate_left(32))
 }
 
 /// Panics without the hook, which would print.
@@ -139,5 +144,25 @@ fn queue_again<P: Periods>(
         // SAFETY: as for the other head.
         6 => unsafe { intrusive::defer_hurry_in(&**own, head, run) },
         _ => retired().retire_hurry(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::entry::{DOMAIN, NO_NUMBER};
+
+    #[test]
+    fn callbacks_draw_each_for_itself() {
+        for seed in 0..20 {
+            let panics = |birth| {
+                let entry = Entry::new();
+                assert!(entry.take(birth, Kind::Mapped, DOMAIN));
+                entry.queue(NO_NUMBER, 0);
+                draw(seed, &entry).once_in(500)
+            };
+            let times = (0..10_000).filter(|&birth| panics(birth)).count();
+            assert!((5..60).contains(&times), "seed {seed}: {times}");
+        }
     }
 }

@@ -83,7 +83,7 @@ impl Drop for Value {
                 assert!(try_synchronize().is_err(), "waited in a destructor");
             }
             Deed::Panic => {
-                world.count_panic(DOMAIN);
+                world.count_panic(DOMAIN, Kind::RetireDrop);
                 callback::panic();
             }
             Deed::Fork => fork(),

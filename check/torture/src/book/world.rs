@@ -84,6 +84,8 @@ pub struct World {
     pub full: AtomicU64,
     /// Planned panics of callbacks: of the process, of `Srcu`s, of domains.
     pub panics: [AtomicU64; 3],
+    /// Of those, how many came from entries of maps: a batch of these is one callback.
+    pub batched: [AtomicU64; 3],
     /// What a callback does after it has completed its entry.
     pub follow: fn(&'static World, &'static Entry, Own),
     now: AtomicU32,
@@ -151,6 +153,7 @@ impl World {
             elsewhere,
             full: AtomicU64::new(0),
             panics: Default::default(),
+            batched: Default::default(),
             follow,
             now: AtomicU32::new(0),
             paused: AtomicBool::new(false),
@@ -243,9 +246,12 @@ impl World {
     }
 
     /// A callback panics as planned; its element waited for these grace periods.
-    pub fn count_panic(&self, under: u32) {
-        let kind = (under as usize).div_ceil(STATICS);
-        self.panics[kind].fetch_add(1, Ordering::Relaxed);
+    pub fn count_panic(&self, under: u32, kind: Kind) {
+        let of = (under as usize).div_ceil(STATICS);
+        self.panics[of].fetch_add(1, Ordering::Relaxed);
+        if kind == Kind::Mapped {
+            self.batched[of].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// The rings of all threads.
