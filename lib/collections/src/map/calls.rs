@@ -137,7 +137,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     }
 
     /// Sets the value of a key, and returns the one that it had. Both the old key and the old value are
-    /// retired: they stay until the sections end that are open now.
+    /// retired: they stay until the sections end that are open now. (A `String` stays the key, and the one
+    /// that is passed is dropped.)
     ///
     /// Locks the key's bucket for some instructions: it waits for other writers of this bucket, and for no
     /// reader. A writer that is preempted there delays writers of that bucket, and nothing else. While the

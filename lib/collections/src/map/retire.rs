@@ -7,7 +7,7 @@ use quiescent::Handle;
 use quiescent::tuning::UNWEIGHED;
 
 use super::core::Core;
-use super::store::{Entry, Garbage, go_on};
+use super::store::{Entry, Garbage, KEYLESS, go_on};
 use crate::bounds::{Hashes, Key, Stored};
 use crate::slab::{Desk, Full, Removed, Unit};
 use crate::table::Bucket;
@@ -45,7 +45,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     fn retire_slowly(&self, index: u32, desk: Desk<'_>) {
         let weight = self.weight.map_or(Ok(0), |weight| {
             // SAFETY: found in this section.
-            let entry = unsafe { self.entry(index) };
+            let entry = unsafe { self.entry(index & !KEYLESS) };
             catch_unwind(AssertUnwindSafe(|| weight(&entry.key, &entry.value)))
         });
         let (batch, known) = (Entry::<K, V>::BATCH, *weight.as_ref().unwrap_or(&0));

@@ -18,6 +18,9 @@ pub struct Entry<K, V> {
     pub value: V,
 }
 
+/// Marks the index of a removed entry whose key is in another entry now.
+pub const KEYLESS: u32 = 1 << 31;
+
 /// The bytes of a chunk, at most; and of a batch.
 const CHUNK_BYTES: usize = 1 << 16;
 const BATCH_BYTES: usize = 1 << 14;
@@ -140,10 +143,11 @@ impl<K, V> Store<K, V> {
     /// No thread uses it.
     unsafe fn free(&self, garbage: Garbage) -> Dropped {
         match garbage {
-            Garbage::Entries(full) => {
+            Garbage::Entries(mut full) => {
                 // SAFETY: the caller's promise; they are dropped before they are given back.
                 unsafe {
                     let dropped = self.drop_entries(full.indexes());
+                    (full.indexes_mut().iter_mut()).for_each(|index| *index &= !KEYLESS);
                     self.entries.give_back(full);
                     return dropped;
                 }
@@ -164,7 +168,13 @@ impl<K, V> Store<K, V> {
         if needs_drop::<Entry<K, V>>() {
             for &index in indexes {
                 // SAFETY: the caller's promise.
-                let entry = AssertUnwindSafe(|| unsafe { self.entries.at(index).drop_in_place() });
+                let entry = AssertUnwindSafe(|| unsafe {
+                    let entry = self.entries.at(index & !KEYLESS);
+                    match index & KEYLESS {
+                        0 => entry.drop_in_place(),
+                        _ => (&raw mut (*entry).value).drop_in_place(),
+                    }
+                });
                 first = first.and(catch_unwind(entry));
             }
         }

@@ -9,8 +9,8 @@ use std::borrow::Borrow;
 
 use quiescent::Handle;
 
-use super::core::{Core, Place, is_plain};
-use super::store::{Entry, Store};
+use super::core::{Core, Place, is_plain, stays};
+use super::store::{Entry, KEYLESS, Store};
 use crate::bounds::{Hashes, Key, Stored};
 use crate::slab::Desk;
 use crate::table::{Bucket, LAST, LINK, Table, Tags, tag_of};
@@ -225,15 +225,25 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         locked: Locked<'_, K, V>,
         hash: u64,
         taken: Taken<'a, K, V>,
-        entry: Entry<K, V>,
+        mut entry: Entry<K, V>,
         desk: Desk<'_>,
     ) -> &'a Entry<K, V> {
+        let mut spare = None;
+        if stays::<K>()
+            && let Some(place) = locked.found
+        {
+            // SAFETY: it is not dropped with the old entry. The bits that both have are not changed; and who
+            // finds the old entry is in a section for which the new one's grace period waits, too.
+            let key = unsafe { std::ptr::read(&place.entry().key) };
+            spare = Some(std::mem::replace(&mut entry.key, key));
+        }
         let (index, entry) = taken.write(entry);
         match locked.found {
             Some(place) => {
                 place.bucket.set_slot(place.slot, index);
                 self.unlock(&locked);
-                self.retire_entry(place.index, desk);
+                let keyless = if stays::<K>() { KEYLESS } else { 0 };
+                self.retire_entry(place.index | keyless, desk);
             }
             None => {
                 let mark = locked.table.mark_of(hash);
@@ -242,6 +252,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
                 self.count(1, locked.table, desk);
             }
         }
+        drop(spare);
         entry
     }
 

@@ -173,6 +173,12 @@ impl Full {
             .as_ref()
             .map_or(&[], |items| &items[..self.length])
     }
+
+    pub fn indexes_mut(&mut self) -> &mut [u32] {
+        self.items
+            .as_mut()
+            .map_or(&mut [], |items| &mut items[..self.length])
+    }
 }
 
 /// The lists of one thread, and its counters.

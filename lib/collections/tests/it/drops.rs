@@ -48,6 +48,39 @@ fn a_map_that_is_dropped_frees_everything_at_once() {
     assert_eq!(count.now(), 0);
 }
 
+/// A string stays the key of its entry, whatever replaces its value, and is freed with the last entry.
+#[test]
+fn a_string_stays_the_key() {
+    let count = Count::default();
+    let map = RcuHashMap::new();
+    for n in 0..600 {
+        map.pin().insert(n.to_string(), count.value(n));
+    }
+    let address = |key: &str| {
+        let map = map.pin();
+        let found = map.get_key_value(key);
+        found.map(|(key, value)| (key.as_ptr() as usize, value.0))
+    };
+    let before = address("7").expect("it is there");
+    for n in 1..1500 {
+        let map = map.pin();
+        let old = map.replace("7".to_string(), count.value(n)).unwrap();
+        map.insert("8".to_string(), count.value(n));
+        assert!(old.0 == 7 || old.0 + 1 == n);
+    }
+    assert_eq!(address("7"), Some((before.0, 1499)));
+    for n in 0..300 {
+        map.pin().remove(&n.to_string());
+    }
+    barriers_until(|| count.now() == 300);
+    assert_eq!((count.now(), address("7")), (300, None));
+    for n in 300..600 {
+        map.pin().insert(n.to_string(), count.value(n)); // as above, and the map is dropped before the batch
+    }
+    drop(map);
+    assert_eq!(count.now(), 0);
+}
+
 #[test]
 fn a_map_in_a_map() {
     let count = Count::default();
