@@ -147,7 +147,9 @@ impl<K, V> Store<K, V> {
                 // SAFETY: the caller's promise; they are dropped before they are given back.
                 unsafe {
                     let dropped = self.drop_entries(full.indexes());
-                    (full.indexes_mut().iter_mut()).for_each(|index| *index &= !KEYLESS);
+                    if needs_drop::<Entry<K, V>>() {
+                        (full.indexes_mut().iter_mut()).for_each(|index| *index &= !KEYLESS);
+                    }
                     self.entries.give_back(full);
                     return dropped;
                 }
