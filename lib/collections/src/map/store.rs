@@ -161,7 +161,8 @@ impl<K, V> Store<K, V> {
         Ok(())
     }
 
-    /// Drops these entries; their memory stays. If a destructor panics, the others are dropped all the same.
+    /// Drops these entries, of one that is [`KEYLESS`] its value; their memory stays. If a destructor panics,
+    /// the others are dropped all the same.
     ///
     /// # Safety
     /// Each is initialised, and not used any more.
