@@ -279,8 +279,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
     /// does not have the key. `f` runs without a lock, and again if another thread was faster.
     ///
     /// Readers see the old entry or the new one, never neither. The new entry has the key that is passed
-    /// here. Values that change often are better changed in place: take `AtomicU64` or `Mutex<T>` for `V`,
-    /// and [`get`](RcuHashMap::get).
+    /// here (but for a `String`, as in [`insert`](RcuHashMap::insert)). Values that change often are better
+    /// changed in place: take `AtomicU64` or `Mutex<T>` for `V`, and [`get`](RcuHashMap::get).
     ///
     /// ```
     /// let map = quiescent_collections::RcuHashMap::from([("a", 1)]);

@@ -80,6 +80,8 @@ impl<K, V, S, D> IntoIterator for RcuHashMap<K, V, S, D> {
                 (entry.key, entry.value)
             }));
         }
+        // A destructor of a removed value may panic here, and would leak what is returned already.
+        drop(self);
         entries.into_iter()
     }
 }

@@ -1,10 +1,11 @@
 //! From an index that was unlinked to a batch that the library frees.
 
+use std::any::Any;
 use std::mem::needs_drop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use quiescent::Handle;
 use quiescent::tuning::UNWEIGHED;
+use quiescent::{Handle, Weigh};
 
 use super::core::Core;
 use super::store::{Entry, Garbage, KEYLESS, go_on};
@@ -24,7 +25,8 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         let owned = match (&garbage, self.weight) {
             // As a cell counts a value with a destructor of which nothing was said.
             (Garbage::Entries(full), None) if needs_drop::<Entry<K, V>>() => {
-                full.indexes().len() * UNWEIGHED
+                let owns = |index: &&u32| needs_drop::<V>() || **index & KEYLESS == 0;
+                full.indexes().iter().filter(owns).count() * UNWEIGHED
             }
             _ => owned,
         };
@@ -46,7 +48,10 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
         let weight = self.weight.map_or(Ok(0), |weight| {
             // SAFETY: found in this section.
             let entry = unsafe { self.entry(index & !KEYLESS) };
-            catch_unwind(AssertUnwindSafe(|| weight(&entry.key, &entry.value)))
+            let whole = catch_unwind(AssertUnwindSafe(|| weight(&entry.key, &entry.value)))?;
+            let key: &dyn Any = &entry.key;
+            let stays = key.downcast_ref().filter(|_| index & KEYLESS != 0);
+            Ok(whole.saturating_sub(stays.map_or(0, String::owned_bytes)))
         });
         let (batch, known) = (Entry::<K, V>::BATCH, *weight.as_ref().unwrap_or(&0));
         self.remove(desk, index, known, batch, Garbage::Entries);

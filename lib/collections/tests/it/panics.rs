@@ -168,6 +168,11 @@ fn a_destructor_that_panics_spares_the_others() {
     assert_eq!(count.now(), 300);
     drop(map);
     assert_eq!(count.now(), 0);
+    // Also those that are taken out of the map meanwhile.
+    let map: RcuHashMap<_, _> = (0..100).map(|n| (n, Value(n, count.value(n)))).collect();
+    map.pin().remove(&5);
+    assert!(catch_unwind(AssertUnwindSafe(|| map.into_iter().len())).is_err());
+    assert_eq!(count.now(), 0);
 }
 
 thread_local! {

@@ -24,7 +24,7 @@ impl quiescent::Weigh for Large {
 }
 
 /// A map in a domain of its own. It keeps its table, so that only entries are retired.
-fn map<V>() -> RcuHashMap<u64, V, RandomState, Domain> {
+fn map<K, V>() -> RcuHashMap<K, V, RandomState, Domain> {
     RcuHashMap::with_capacity_and_hasher_in(1024, RandomState::new(), Domain::new())
 }
 
@@ -69,6 +69,24 @@ fn a_weighed_entry_counts_what_it_says() {
     assert!(small < own::<u64, String>(256) + 256 * 48 + 200, "{small}");
     // The last few may still wait for their batch.
     assert!(large > 25_600_000 - HEAVY, "{large}");
+}
+
+/// A string stays the key of an entry whose value is replaced: only the old values wait.
+#[test]
+fn a_key_that_stays_is_not_counted() {
+    let queued = |map: RcuHashMap<String, u64, RandomState, Domain>| {
+        let (guard, key) = (map.domain().read_lock(), "x".repeat(100_000));
+        map.insert(key.clone(), 0, &guard);
+        let before = map.domain().statistics().queued_bytes;
+        for n in 0..256 {
+            map.insert(key.clone(), n, &guard);
+        }
+        map.domain().statistics().queued_bytes - before
+    };
+    let expected = own::<String, u64>(256)..own::<String, u64>(256) + 200;
+    let (weighed, estimated) = (queued(map().weighed()), queued(map()));
+    assert!(expected.contains(&weighed), "{weighed}");
+    assert!(expected.contains(&estimated), "{estimated}");
 }
 
 /// A batch is 256 entries; fewer, if they own much.
