@@ -128,9 +128,14 @@ pub(crate) fn thread(task: PathBuf) -> Option<Thread> {
 mod tests {
     use super::*;
     use crate::interval::Interval;
+    use std::sync::Mutex;
+
+    /// Held by each test that retires something: others count what this process holds.
+    static ALONE: Mutex<()> = Mutex::new(());
 
     #[test]
     fn this_process_is_read() {
+        let _alone = ALONE.lock().unwrap();
         quiescent::telemetry::start().expect("a page");
         let mut source = Process::new(std::process::id());
         assert!(source.about().contains("counted exactly"));
@@ -153,6 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_what_the_budget_counts() {
+        let _alone = ALONE.lock().unwrap();
         quiescent::telemetry::start().expect("a page");
         let mut source = Process::new(std::process::id());
         let before = source.read().expect("it counts");
