@@ -128,12 +128,7 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> RcuHashMap<K, V, S, D> {
         K: Borrow<Q>,
     {
         self.check(guard);
-        match self.core() {
-            Some(core) => core
-                .get_many(keys)
-                .map(|entry| entry.map(|entry| &entry.value)),
-            None => [None; N],
-        }
+        self.core().map_or([None; N], |core| core.get_many(keys))
     }
 
     /// Sets the value of a key, and returns the one that it had. Both the old key and the old value are

@@ -242,38 +242,45 @@ impl<K: Key, V: Stored, S: Hashes, D: Handle + 'static> Core<K, V, S, D> {
     /// Looks for several keys: the buckets of all are on their way before the first is read, then the
     /// entries, and then what the keys own.
     #[inline(always)]
-    pub fn get_many<Q: Hash + Eq + ?Sized, const N: usize>(
-        &self,
-        keys: [&Q; N],
-    ) -> [Option<&Entry<K, V>>; N]
+    pub fn get_many<Q: Hash + Eq + ?Sized, const N: usize>(&self, keys: [&Q; N]) -> [Option<&V>; N]
     where
         K: Borrow<Q>,
     {
-        let hashes = keys.map(|key| {
-            let hash = self.hash(key);
-            prefetch(self.table().bucket(hash));
-            hash
-        });
-        // For each key the first entry with its tag, which is nearly always its own.
-        let likely = hashes.map(|hash| {
-            let (_, bucket, tags) = self.newest(hash);
-            let index = bucket.slot(tags.matching(tag_of(hash)).first()?);
-            if index & LINK != 0 {
-                return None;
-            }
-            // SAFETY: found in this section.
-            let entry = unsafe { self.entry(index) };
-            prefetch(entry);
-            Some(entry)
-        });
+        // Loops, since `map` of an array makes a call for each of so many.
+        let mut hashes = [0; N];
+        for (hash, key) in hashes.iter_mut().zip(&keys) {
+            *hash = self.hash(*key);
+            prefetch(self.table().bucket(*hash));
+        }
+        let mut found = [None; N];
+        for (entry, hash) in found.iter_mut().zip(&hashes) {
+            *entry = self.likely(*hash);
+        }
         if needs_drop::<K>() {
-            let keys = likely.iter().flatten().map(|entry| entry.key.borrow());
+            let keys = found.iter().flatten().map(|entry| entry.key.borrow());
             keys.for_each(|key| prefetch(key));
         }
-        std::array::from_fn(|at| match likely[at] {
-            Some(entry) if entry.key.borrow() == keys[at] => Some(entry),
-            _ => self.get_hashed(hashes[at], keys[at]),
-        })
+        let mut values = [None; N];
+        for (at, value) in values.iter_mut().enumerate() {
+            let entry = found[at].filter(|it: &&Entry<K, V>| it.key.borrow() == keys[at]);
+            let entry = entry.or_else(|| self.get_hashed(hashes[at], keys[at]));
+            *value = entry.map(|it| &it.value);
+        }
+        values
+    }
+
+    /// The first entry with a hash's tag, which is nearly always the one with the hash: it is on its way.
+    #[inline(always)]
+    fn likely(&self, hash: u64) -> Option<&Entry<K, V>> {
+        let (_, bucket, tags) = self.newest(hash);
+        let index = bucket.slot(tags.matching(tag_of(hash)).first()?);
+        if index & LINK != 0 {
+            return None;
+        }
+        // SAFETY: found in this section.
+        let entry = unsafe { self.entry(index) };
+        prefetch(entry);
+        Some(entry)
     }
 
     /// The bucket that will probably be changed: it is on its way.

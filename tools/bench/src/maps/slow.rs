@@ -51,7 +51,18 @@ impl Times {
         self.all.saturating_record(ns);
     }
 
-    fn figures(&self, case: String) -> Vec<Figure> {
+    /// What one look-up in 100 000 takes at least, without those that interrupts made long: as many as of
+    /// an unchanged map take as long, in the same time.
+    fn without_interrupts(&self, unchanged: &Times) -> Option<f64> {
+        let total = |it: &Times| it.all.mean() * it.all.len() as f64;
+        let (share, most) = (total(self) / total(unchanged), self.all.len() as f64 / 1e5);
+        let so_long = |it: &Times, ns| it.all.count_between(ns, u64::MAX) as f64;
+        let times = self.all.iter_recorded().map(|it| it.value_iterated_to());
+        let often = |ns: &u64| so_long(self, *ns) - so_long(unchanged, *ns) * share >= most;
+        times.filter(often).last().map(|ns| ns as f64)
+    }
+
+    fn figures(&self, case: String, unchanged: Option<&Times>) -> Vec<Figure> {
         let mut figures = Figures::of(case);
         let wanted = [
             ("latency_ns_p50", 0.5),
@@ -59,6 +70,8 @@ impl Times {
             ("latency_ns_p99.999", 0.999_99),
         ];
         figures.quantiles(("ns", 1.0), &self.all, wanted);
+        let net = unchanged.and_then(|it| self.without_interrupts(it));
+        figures.add("net_latency_ns_p99.999", "ns", net);
         figures.count("left_out", "reads", self.left_out);
         figures.all
     }
@@ -93,12 +106,37 @@ pub(super) fn reads<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
     let case = |when| format!("{} {} {when}", T::NAME, short(entries));
     match wrong {
         0 => Ok([
-            growing.figures(case("growing")),
-            at_rest.figures(case("unchanged")),
+            growing.figures(case("growing"), Some(&at_rest)),
+            at_rest.figures(case("unchanged"), None),
         ]
         .concat()),
         _ => Err(format!(
             "this map is wrong: {wrong} answers while it grew; do not use it"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(all: &[(u64, u64)]) -> Times {
+        let mut times = Times::new(1);
+        for (ns, count) in all {
+            times.all.record_n(*ns, *count).unwrap();
+        }
+        times
+    }
+
+    #[test]
+    fn interrupts_are_taken_out_by_time_and_what_growth_does_is_not() {
+        let unchanged = times(&[(100, 9_999_000), (40_000, 1_000)]);
+        // Look-ups that take twice as long meet twice as many.
+        let interrupted = times(&[(200, 9_997_600), (900, 400), (40_000, 2_000)]);
+        let net = interrupted.without_interrupts(&unchanged).unwrap();
+        assert!((900.0..910.0).contains(&net), "{net}");
+        let slow = times(&[(200, 9_997_600), (20_000, 200), (40_000, 2_200)]);
+        let net = slow.without_interrupts(&unchanged).unwrap();
+        assert!((40_000.0..40_100.0).contains(&net), "{net}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::maps::{Family, Hasher, MANY, Map, Stored};
 use quiescent_collections::RcuHashMap;
+use std::array::from_fn;
 use std::borrow::Borrow;
 
 pub(super) struct Rcu;
@@ -42,9 +43,11 @@ impl<T: Stored, S: Hasher> Map<T> for RcuHashMap<T::Key, T::Value, S> {
     }
 
     fn get_many(&self, numbers: &[u64; MANY]) -> u64 {
-        let (map, queries) = (self.pin(), numbers.map(T::query));
-        let found = map.get_many(queries.each_ref().map(|it| it.borrow()));
-        let all = found.into_iter().zip(numbers);
+        // Not `map`, which makes a call for each of so many.
+        let queries: [_; MANY] = from_fn(|at| T::query(numbers[at]));
+        let map = self.pin();
+        let found = map.get_many(from_fn(|at| queries[at].borrow()));
+        let all = found.iter().zip(numbers);
         all.filter(|(value, number)| value.is_some_and(|it| T::is_of(it, **number)))
             .count() as u64
     }
