@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options};
+use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options, Queued};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -24,7 +24,7 @@ fn trickle(cpus: u32, offloaded: bool) {
     let func = machine.func("callback");
     let arrivals = (1..100 * SECONDS).map(|i| Arrivals {
         at: i * 10_012_345,
-        calls: vec![(func, false, true)],
+        calls: vec![Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
     machine.run(SECONDS * SECOND);

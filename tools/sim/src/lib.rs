@@ -49,11 +49,11 @@ pub mod whatif;
 
 pub use base::error::Error;
 pub use base::{batch, chance};
-pub use input::op::{Op, SrcuOp, SysCallName, Work};
+pub use input::op::{Op, Queued, SrcuOp, SysCallName, Work};
 pub use input::options::{Costs, IdleLoop, Options, Smp};
 pub use input::release::Release;
 pub use input::steps::{Caller, Steps, Time};
-pub use input::work::{Arrivals, Churn, Hog, Queued};
+pub use input::work::{Arrivals, Churn, Hog};
 pub use kernel::machine::Machine;
 pub use kernel::state::Faults;
 pub use load::settings;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use counting::{Counting, LIVE, MOST};
-use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options, settings};
+use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options, Queued, settings};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -48,7 +48,7 @@ fn events(cpus: u32, offloaded: bool) -> u64 {
     let func = machine.func("callback");
     let arrivals = (1..200).map(|i| Arrivals {
         at: i * 10_012_345,
-        calls: vec![(func, false, true)],
+        calls: vec![Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
     machine.run(2 * SECOND);

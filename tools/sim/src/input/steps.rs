@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use quiescent_kernel::CpuId;
 
-use super::op::{Op, SysCallName, Work};
-use super::work::Queued;
+use super::op::{Op, Queued, SysCallName, Work};
 use crate::base::chance::Chance;
 
 /// A length of time.
@@ -262,8 +261,8 @@ impl Work for Steps {
                     Some(due) if due > now => return Op::SleepUntil(due),
                     Some(_) => {}
                 },
-                Step::Call(it) => return self.callbacks[it].call(),
-                Step::Await(it) => return self.callbacks[it].awaited(),
+                Step::Call(it) => return Op::Call(self.callbacks[it]),
+                Step::Await(it) => return Op::AwaitCallback(self.callbacks[it]),
                 Step::Close(counter) => {
                     return Op::Enter {
                         name: SysCallName::Close,

@@ -1,7 +1,7 @@
 //! Kernel versions: what each of their mechanisms does to a machine.
 
 use crate::common::{List, MS};
-use quiescent_sim::{Caller, Machine, Op, Options, Smp, Stats, settings};
+use quiescent_sim::{Caller, Machine, Op, Options, Queued, Smp, Stats, settings};
 
 fn options(cpus: u32, sets: &[(&str, &str)]) -> Options {
     let mut options = Options::kernel_6_12(cpus, 1000);
@@ -103,11 +103,7 @@ fn only_kernels_before_7_0_wake_rcuog_for_a_flood() {
         let mut machine = Machine::new(options);
         machine.func("callback");
         machine.keep_trace();
-        let call = Op::Call {
-            func: 0,
-            lazy: false,
-            can_wake: true,
-        };
+        let call = Op::Call(Queued::of(0).lazy(false));
         machine.spawn("floods", 1, MS, List::new(vec![call; 40_000]));
         assert!(machine.run_tasks(1_000 * MS));
         machine.run(2_000 * MS);
