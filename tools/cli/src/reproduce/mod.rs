@@ -103,7 +103,7 @@ pub fn text(found: &Reproduced) -> String {
     let busy = found.busy.as_ref();
     parts.extend(busy.map(|it| folded(it, output::columns(), 2) + "\n"));
     parts.extend(found.tables.iter().cloned());
-    if !found.modelled.is_empty() {
+    if !found.modelled.parts.is_empty() {
         parts.push(show::text(&found.modelled, output::columns()));
     }
     parts.push(format!(
