@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options, Queued};
+use quiescent_sim::{Arrivals, Churn, Machine, Options, Queued, Steps};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -43,7 +43,7 @@ fn trickle(cpus: u32, offloaded: bool) {
 fn calls() {
     let begun = Instant::now();
     let mut machine = Machine::new(Options::kernel_6_12(32, 1000));
-    machine.spawn("caller", 1, 0, Caller::new(1000, 0));
+    machine.spawn("caller", 1, 0, Steps::caller(1000, 0));
     assert!(machine.run_tasks(100 * SECOND));
     let wall = begun.elapsed().as_secs_f64();
     println!("1000 calls on 32 CPUs: {:.4} s", wall);

@@ -97,6 +97,14 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// So many calls of `synchronize_rcu`, one after the other, with a pause of so many nanoseconds after
+    /// each.
+    pub fn caller(calls: u64, pause: u64) -> Steps {
+        let pause = Time::of(pause);
+        let once = |it: Steps| it.op(Op::Synchronize).rest(pause);
+        Steps::default().repeat(Some(calls), once)
+    }
+
     /// The same steps for a task with these callbacks, whose times are drawn from this chance.
     pub fn of(&self, callbacks: Vec<Queued>, chance: Chance) -> Steps {
         Steps {
@@ -119,6 +127,14 @@ impl Steps {
     /// Then it computes, for a nanosecond at least.
     pub fn run(self, time: Time) -> Steps {
         self.step(Step::Run(time))
+    }
+
+    /// Then it computes for so many nanoseconds, if that is not 0.
+    pub fn compute(self, ns: u64) -> Steps {
+        match ns {
+            0 => self,
+            ns => self.op(Op::Compute(ns)),
+        }
     }
 
     /// Then it is in the kernel for so many nanoseconds, if that is not 0.
@@ -144,13 +160,9 @@ impl Steps {
         self.step(Step::Rest(time))
     }
 
-    /// Then it sleeps until the next arrival is due; it is over at the time `stop`.
-    pub fn due(self, every: Time, stop: u64) -> Steps {
-        self.arrivals(every, stop, false)
-    }
-
-    /// The same, from its own start on if these are frames, however late it is.
-    pub(crate) fn arrivals(self, every: Time, stop: u64, frames: bool) -> Steps {
+    /// Then it sleeps until the next arrival is due; it is over at the time `stop`. Frames are due from its
+    /// own start on, however late it is.
+    pub fn due(self, every: Time, stop: u64, frames: bool) -> Steps {
         self.step(Step::Due {
             every,
             stop,
@@ -295,24 +307,5 @@ impl Work for Steps {
                 }
             }
         }
-    }
-}
-
-/// Calls `synchronize_rcu` so many times, one after the other.
-#[derive(Clone, Debug)]
-pub struct Caller(Steps);
-
-impl Caller {
-    /// So many calls, with a pause of so many nanoseconds after each.
-    pub fn new(calls: u64, pause: u64) -> Caller {
-        let pause = Time::of(pause);
-        let once = |it: Steps| it.op(Op::Synchronize).rest(pause);
-        Caller(Steps::default().repeat(Some(calls), once))
-    }
-}
-
-impl Work for Caller {
-    fn next(&mut self, now: u64) -> Op {
-        self.0.next(now)
     }
 }

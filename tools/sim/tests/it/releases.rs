@@ -1,7 +1,7 @@
 //! Kernel versions: what each of their mechanisms does to a machine.
 
 use crate::common::{List, MS};
-use quiescent_sim::{Caller, Machine, Op, Options, Queued, Smp, Stats, settings};
+use quiescent_sim::{Machine, Op, Options, Queued, Smp, Stats, Steps, settings};
 
 fn options(cpus: u32, sets: &[(&str, &str)]) -> Options {
     let mut options = Options::kernel_6_12(cpus, 1000);
@@ -13,7 +13,7 @@ fn options(cpus: u32, sets: &[(&str, &str)]) -> Options {
 fn ticks(kernel: &str, cpus: u32) -> f64 {
     let options = options(cpus, &[("kernel", kernel)]);
     let mut machine = Machine::new(options.clone());
-    machine.spawn("caller", 1, 500_000, Caller::new(50, 0));
+    machine.spawn("caller", 1, 500_000, Steps::caller(50, 0));
     assert!(machine.run_tasks(10_000 * MS), "the caller waits for ever");
     let stats = machine.stats();
     let later = &stats.calls[1..];

@@ -7,7 +7,7 @@ use quiescent_report::Control;
 use quiescent_sim::whatif::doings::{Awaited, Step};
 use quiescent_sim::whatif::{self, Answer, Direction, Feed, Line, Placement, Request, Trace};
 use quiescent_sim::{
-    Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Op, Options, Queued, Smp, Workload, settings,
+    Arrivals, Churn, Hog, IdleLoop, Machine, Op, Options, Queued, Smp, Steps, Workload, settings,
 };
 use quiescent_trace::{Options as Known, Window};
 
@@ -433,7 +433,7 @@ fn called_and_changed(pause: u64, sets: &[(&str, &str)], then: &[(&str, &str)]) 
     settings::apply(&mut options, sets).unwrap();
     let mut machine = Machine::new(options.clone());
     machine.keep_trace();
-    machine.spawn("caller", 1, 0, Caller::new(10_000, pause));
+    machine.spawn("caller", 1, 0, Steps::caller(10_000, pause));
     let func = machine.func("file_free");
     let arrivals = (0..100).map(|n| Arrivals {
         at: 5 * MS + n * 31 * MS,
