@@ -94,10 +94,8 @@ type Blame = (usize, String);
 
 fn blocked(it: &mut Figures, all: &[&Idled]) {
     let sums: Vec<BTreeMap<Blame, u64>> = all.iter().map(|run| sums(run)).collect();
-    let mut total: BTreeMap<Blame, u64> = BTreeMap::new();
-    for (blame, ns) in sums.iter().flatten() {
-        *total.entry(blame.clone()).or_default() += ns;
-    }
+    let each = sums.iter().flatten();
+    let total = sum(each.map(|(blame, ns)| (blame.clone(), *ns)));
     let mut order: Vec<(&Blame, &u64)> = total.iter().collect();
     order.sort_by(|a, b| (a.0.0, b.1, &a.0.1).cmp(&(b.0.0, a.1, &b.0.1)));
     for (blame, _) in order {
@@ -108,7 +106,8 @@ fn blocked(it: &mut Figures, all: &[&Idled]) {
             it.add(about.clone(), "blocked_pct", "%", pct(ns, run.ns));
         }
     }
-    let breaks: Vec<BTreeMap<String, u64>> = all.iter().map(|run| breaks(run)).collect();
+    let breaks = |run: &&Idled| sum(run.breaks.iter().map(|(by, count)| (name(by), *count)));
+    let breaks: Vec<BTreeMap<String, u64>> = all.iter().map(breaks).collect();
     let mut names: Vec<&String> = breaks.iter().flat_map(|it| it.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -122,19 +121,18 @@ fn blocked(it: &mut Figures, all: &[&Idled]) {
 }
 
 fn sums(run: &Idled) -> BTreeMap<Blame, u64> {
-    let mut sums = BTreeMap::new();
-    for Blocked { state, by, ns } in &run.blocked {
+    let one = |Blocked { state, by, ns }: &Blocked| {
         let depth = run.package.iter().position(|it| it.name == *state);
-        let depth = depth.expect("it is one of the package's");
-        *sums.entry((depth, name(by))).or_default() += ns;
-    }
-    sums
+        ((depth.expect("it is one of the package's"), name(by)), *ns)
+    };
+    sum(run.blocked.iter().map(one))
 }
 
-fn breaks(run: &Idled) -> BTreeMap<String, u64> {
+/// The sum of each key's values.
+fn sum<K: Ord>(all: impl Iterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
     let mut sums = BTreeMap::new();
-    for (by, count) in &run.breaks {
-        *sums.entry(name(by)).or_default() += count;
+    for (key, value) in all {
+        *sums.entry(key).or_default() += value;
     }
     sums
 }
