@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options};
+use quiescent_sim::{Arrivals, Churn, Machine, Options, Queued, Steps};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -24,7 +24,7 @@ fn trickle(cpus: u32, offloaded: bool) {
     let func = machine.func("callback");
     let arrivals = (1..100 * SECONDS).map(|i| Arrivals {
         at: i * 10_012_345,
-        calls: vec![(func, false, true)],
+        calls: vec![Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
     machine.run(SECONDS * SECOND);
@@ -43,7 +43,7 @@ fn trickle(cpus: u32, offloaded: bool) {
 fn calls() {
     let begun = Instant::now();
     let mut machine = Machine::new(Options::kernel_6_12(32, 1000));
-    machine.spawn("caller", 1, 0, Caller::new(1000, 0));
+    machine.spawn("caller", 1, 0, Steps::caller(1000, 0));
     assert!(machine.run_tasks(100 * SECOND));
     let wall = begun.elapsed().as_secs_f64();
     println!("1000 calls on 32 CPUs: {:.4} s", wall);

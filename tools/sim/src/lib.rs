@@ -7,10 +7,10 @@
 //! strongest test of the engine.
 //!
 //! ```
-//! use quiescent_sim::{Caller, Machine, Options};
+//! use quiescent_sim::{Steps, Machine, Options};
 //!
 //! let mut machine = Machine::new(Options::kernel_6_12(8, 1000));
-//! machine.spawn("caller", 1, 0, Caller::new(100, 0));
+//! machine.spawn("caller", 1, 0, Steps::caller(100, 0));
 //! assert!(machine.run_tasks(2_000_000_000), "a hundred calls take a second of virtual time");
 //! let stats = machine.stats();
 //! assert!(stats.grace_periods.iter().all(|gp| gp.scans == 2)); // only the thread's own CPU was in the way
@@ -49,11 +49,11 @@ pub mod whatif;
 
 pub use base::error::Error;
 pub use base::{batch, chance};
-pub use input::op::{Op, SrcuOp, SysCallName, Work};
+pub use input::op::{Op, Queued, SrcuOp, SysCallName, Work};
 pub use input::options::{Costs, IdleLoop, Options, Smp};
 pub use input::release::Release;
-pub use input::steps::{Caller, Steps, Time};
-pub use input::work::{Arrivals, Churn, Hog, Queued};
+pub use input::steps::{Steps, Time};
+pub use input::work::{Arrivals, Churn, Hog};
 pub use kernel::machine::Machine;
 pub use kernel::state::Faults;
 pub use load::settings;

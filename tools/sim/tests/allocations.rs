@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use counting::{Counting, LIVE, MOST};
-use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options, settings};
+use quiescent_sim::{Arrivals, Churn, Machine, Options, Queued, Steps, settings};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -33,7 +33,7 @@ fn bytes(cpus: u32, offloaded: bool) -> isize {
     let options = options(cpus, offloaded);
     let before = held();
     let mut machine = Machine::new(options);
-    machine.spawn("caller", 1, 0, Caller::new(3, 0));
+    machine.spawn("caller", 1, 0, Steps::caller(3, 0));
     assert!(machine.run_tasks(SECOND));
     held() - before
 }
@@ -48,7 +48,7 @@ fn events(cpus: u32, offloaded: bool) -> u64 {
     let func = machine.func("callback");
     let arrivals = (1..200).map(|i| Arrivals {
         at: i * 10_012_345,
-        calls: vec![(func, false, true)],
+        calls: vec![Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
     machine.run(2 * SECOND);
@@ -85,7 +85,7 @@ fn taken(cpus: u32) -> usize {
     let before = LIVE.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
     let mut machine = Machine::new(Options::kernel_6_12(cpus, 1000));
-    machine.spawn("caller", cpus - 1, 0, Caller::new(5, 0));
+    machine.spawn("caller", cpus - 1, 0, Steps::caller(5, 0));
     assert!(machine.run_tasks(10 * SECOND));
     drop(machine);
     MOST.load(Ordering::Relaxed) - before

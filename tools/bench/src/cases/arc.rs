@@ -79,11 +79,7 @@ fn measure(ask: &Ask) -> Said {
 /// The library asks nothing of a thread.
 struct Threads;
 
-impl Member for Threads {
-    fn attach(&self) {}
-    fn detach(&self) {}
-    fn settle(&self) {}
-}
+impl Member for Threads {}
 
 /// Clones of a reference, each dropped, by all threads together.
 fn pairs<R: Clone + Sync>(ask: &Ask, case: &str, reference: &R) -> Said {

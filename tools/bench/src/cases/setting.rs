@@ -171,10 +171,10 @@ pub const fn milliseconds(
     option: &'static str,
     default: &'static str,
 ) -> Setting {
-    let setting = Setting::count(name, default, 600_000).named(option);
     Setting {
+        option,
         value: "MS",
-        ..setting
+        ..Setting::count(name, default, 600_000)
     }
     .advice(", in ms; 300 or more for figures worth quoting")
 }

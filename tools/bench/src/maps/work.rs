@@ -11,8 +11,6 @@ use std::marker::PhantomData;
 struct Threads<'a, T, M>(&'a M, PhantomData<fn() -> T>);
 
 impl<T: Stored, M: Map<T>> Member for Threads<'_, T, M> {
-    fn attach(&self) {}
-    fn detach(&self) {}
     fn settle(&self) {
         self.0.settle();
     }

@@ -16,24 +16,23 @@ pub use system::{allocated_bytes, fence_ns, interruptions, this_thread};
 /// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`.
 /// (`ru_maxrss` would not do: it survives `exec`, so it may be the parent's.)
 pub fn peak_rss_bytes() -> Option<u64> {
-    own_bytes("VmHWM:")
+    own_bytes("status", "VmHWM:")
 }
 
 /// The resident set now (`VmRSS`), in bytes; `None` without `/proc`.
 pub fn rss_bytes() -> Option<u64> {
-    own_bytes("VmRSS:")
+    own_bytes("status", "VmRSS:")
 }
 
-fn own_bytes(field: &str) -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+fn own_bytes(file: &str, field: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/self/{file}")).ok()?;
     kilobytes(&status, field).map(|kb| kb * 1024)
 }
 
 /// Anonymous memory that is resident: heap, stacks, mappings of no file. Counted by the kernel page by page;
 /// `None` where it does not (`/proc/self/smaps_rollup`).
 pub fn anonymous_bytes() -> Option<u64> {
-    let rollup = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
-    kilobytes(&rollup, "Anonymous:").map(|kb| kb * 1024)
+    own_bytes("smaps_rollup", "Anonymous:")
 }
 
 fn kilobytes(status: &str, field: &str) -> Option<u64> {

@@ -30,11 +30,11 @@ impl<T> Ran<T> {
 /// What a thread does for the library that it measures.
 pub trait Member: Sync {
     /// At its beginning.
-    fn attach(&self);
+    fn attach(&self) {}
     /// At its end.
-    fn detach(&self);
+    fn detach(&self) {}
     /// Last of all, when all have ended; by a thread that is not attached.
-    fn settle(&self);
+    fn settle(&self) {}
 }
 
 /// What is said of a thread that panicked.

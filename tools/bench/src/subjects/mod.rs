@@ -206,14 +206,10 @@ pub fn named(name: &str) -> Option<Subject> {
 /// # Errors
 /// A text with the remedy.
 pub fn that_waits(name: &str) -> Result<(Subject, Waiting), String> {
-    let subject = named(name);
-    let subject =
-        subject.ok_or_else(|| format!("`{name}` is not in this build; see `host.absent_peers`"))?;
-    let waiting = subject.waiting;
-    Ok((
-        subject,
-        waiting.ok_or_else(|| format!("{name} has no grace period to wait for"))?,
-    ))
+    let absent = || format!("`{name}` is not in this build; see `host.absent_peers`");
+    let subject = named(name).ok_or_else(absent)?;
+    let none = || format!("{name} has no grace period to wait for");
+    Ok((subject, subject.waiting.ok_or_else(none)?))
 }
 
 /// Tells a report about our fence mode (`host.fence_mode`) and, when peers were asked for, which of them are

@@ -10,7 +10,7 @@ use crate::kernel::beside::{self, Beside, KernelOptions};
 use crate::kernel::show;
 use crate::reproduce::ReproduceOptions;
 use crate::reproduce::published::{self, Experiment, METRICS, Run};
-use quiescent_bench::cases::sync::{EXTREMES, SYNC, SyncCase};
+use quiescent_bench::cases::sync::{CASES, EXTREMES, SYNC};
 use quiescent_report::rows::host;
 use quiescent_report::text::cases::{Column, of_metrics};
 use quiescent_report::text::folded;
@@ -105,11 +105,11 @@ impl Benchmark {
         given.seed = options.seed;
         given.only = vec![OURS.into()];
         given = given.with("rounds", 1).with("calls", self.calls);
-        let mut runs = SyncCase::ALL.map(|_| Vec::new());
+        let mut runs = CASES.map(|_| Vec::new());
         for _ in 0..self.runs {
             let report = SYNC.measure(&given, control)?;
-            for (case, runs) in SyncCase::ALL.iter().zip(&mut runs) {
-                let ms = |metric| Some(report.median(OURS, case.name(), metric)? / 1_000.0);
+            for (case, runs) in CASES.iter().zip(&mut runs) {
+                let ms = |metric| Some(report.median(OURS, case, metric)? / 1_000.0);
                 if let [Some(mean_ms), Some(min_ms), Some(max_ms)] = EXTREMES.map(ms) {
                     runs.push(Run {
                         mean_ms,
@@ -120,8 +120,8 @@ impl Benchmark {
             }
             given.seed += 1;
         }
-        for (case, runs) in SyncCase::ALL.iter().zip(runs) {
-            let case = format!("{EXPERIMENT} {}", case.name());
+        for (case, runs) in CASES.iter().zip(runs) {
+            let case = format!("{EXPERIMENT} {case}");
             self.rows.extend(published::rows(OURS, &case, &runs));
         }
         Ok(())

@@ -17,7 +17,7 @@ mod sentences;
 mod steps;
 
 use crate::show::output;
-use quiescent_bench::cases::sync::SyncCase;
+use quiescent_bench::cases::sync::LOOPING;
 use quiescent_bench::{subjects, targets};
 use quiescent_report::text::folded;
 use quiescent_report::verdict::{self, Target};
@@ -87,9 +87,8 @@ fn note_missing(found: &mut Reproduced) {
         let note = format!("{name} is not in this build: {remedy}");
         found.notes.push(note);
     }
-    let looping = SyncCase::ReaderLooping.name();
     let ours = |case| found.report.find(OURS, case, "latency_us");
-    if ours("sole thread").is_some() && ours(looping).is_none() {
+    if ours("sole thread").is_some() && ours(LOOPING).is_none() {
         let note = "reader looping: the reader was never on a CPU at the same time as the caller: two CPUs \
                     are needed";
         found.notes.push(note.into());
@@ -103,7 +102,7 @@ pub fn text(found: &Reproduced) -> String {
     let busy = found.busy.as_ref();
     parts.extend(busy.map(|it| folded(it, output::columns(), 2) + "\n"));
     parts.extend(found.tables.iter().cloned());
-    if !found.modelled.is_empty() {
+    if !found.modelled.parts.is_empty() {
         parts.push(show::text(&found.modelled, output::columns()));
     }
     parts.push(format!(

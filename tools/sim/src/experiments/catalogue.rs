@@ -26,7 +26,8 @@ fn file(name: &str, seed: u64) -> Part {
 /// What the experiments have shown.
 #[derive(Debug, Clone, Default)]
 pub struct Modelled {
-    parts: Vec<Part>,
+    /// Each of them.
+    pub parts: Vec<Part>,
 }
 
 /// An experiment and its outcome.
@@ -83,16 +84,6 @@ impl Modelled {
         Modelled { parts }
     }
 
-    /// Was anything run?
-    pub fn is_empty(&self) -> bool {
-        self.parts.is_empty()
-    }
-
-    /// Each experiment.
-    pub fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter()
-    }
-
     /// Every figure beside the model's.
     pub fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
         self.parts.iter().flat_map(|it| &it.outcome.comparisons)
@@ -145,7 +136,7 @@ mod tests {
     /// missed, and are not, and rows that are missed without a reason.
     fn astray(modelled: &Modelled, missed: bool) -> Vec<String> {
         let places = Places::read();
-        let rows = modelled.parts().flat_map(|part| {
+        let rows = modelled.parts.iter().flat_map(|part| {
             let real = part.outcome.comparisons.iter();
             let real = real.filter(|it| it.source == Source::Published);
             let real = real.map(|it| (it.metric, it.case.as_str(), it.holds()));
@@ -233,7 +224,7 @@ mod tests {
             "every missed row has its reason, and no other"
         );
         let places = Places::read();
-        for part in modelled.parts() {
+        for part in &modelled.parts {
             for it in part
                 .outcome
                 .shown

@@ -161,7 +161,3 @@ pub struct Outcome {
     /// What was assumed, and what else has to be known.
     pub notes: Vec<String>,
 }
-
-pub(crate) fn parse<T: for<'a> Deserialize<'a>>(text: &'static str) -> T {
-    serde_json::from_str(text).expect("the data that is built in is read by a test")
-}

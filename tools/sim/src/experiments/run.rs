@@ -117,10 +117,8 @@ impl Load {
         }
         plan.run_on(&mut machine, || false);
         let stats = machine.stats();
-        run(
-            "flushed_by_shrinker",
-            vec![machine.counts()["shrunk"] as f64],
-        );
+        let shrunk = machine.counts()["shrunk"];
+        run("flushed_by_shrinker", vec![shrunk as f64]);
         run("left", vec![machine.owed() as f64]);
         run("too_early", vec![machine.too_early() as f64]);
         calls(&machine, &stats, &mut run);
@@ -228,10 +226,8 @@ fn batches(machine: &Machine, stats: &Stats, add: &mut impl FnMut(&'static str, 
         add("batch_apart_ms", apart.into_iter().collect());
         add("batch_owed", vec![*n_cbs as f64]);
         add("batch_limit", vec![*limit as f64]);
-        add(
-            "batch_on_own_cpu",
-            vec![f64::from(cpu == place.cpu.to_string())],
-        );
+        let on_own_cpu = cpu == place.cpu.to_string();
+        add("batch_on_own_cpu", vec![f64::from(on_own_cpu)]);
     }
 }
 

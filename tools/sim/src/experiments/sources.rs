@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-#[cfg(test)]
-use serde_json::Map;
 use serde_json::Value;
 
 use super::data::all_published;
@@ -55,13 +53,6 @@ impl Missed {
     }
 }
 
-impl Found {
-    /// Is this figure of the model judged by it?
-    fn judges(&self, metric: &str, case: &str) -> bool {
-        names(&self.metrics, metric, case)
-    }
-}
-
 /// Is this figure among them?
 fn names(metrics: &[String], metric: &str, case: &str) -> bool {
     metrics.iter().any(|it| match it.split_once(' ') {
@@ -84,37 +75,13 @@ impl Places {
     /// The place that a figure of this experiment is judged by.
     pub fn of(&self, experiment: &str, metric: &str, case: &str) -> Option<&Found> {
         let (all, _) = self.0.get(experiment)?;
-        all.iter().find(|it| it.judges(metric, case))
+        all.iter().find(|it| names(&it.metrics, metric, case))
     }
 
     /// Why this figure is missed.
     pub fn missed(&self, experiment: &str, metric: &str, case: &str) -> Option<&Missed> {
         let (_, all) = self.0.get(experiment)?;
         all.iter().find(|it| names(&it.metrics, metric, case))
-    }
-
-    /// What is said without a figure that judges it.
-    #[cfg(test)]
-    pub fn unjudged(&self) -> impl Iterator<Item = (&Found, &str)> {
-        let all = self.0.values().flat_map(|it| &it.0);
-        all.filter_map(|it| Some((it, it.unjudged.as_deref()?)))
-    }
-
-    /// Each figure that the data name as judged, or as missed: its experiment, and its entry.
-    #[cfg(test)]
-    pub fn named(&self, missed: bool) -> Vec<(&str, &String)> {
-        let each = self.0.iter().flat_map(move |(name, (found, why))| {
-            let found = found
-                .iter()
-                .filter(move |_| !missed)
-                .flat_map(|it| &it.metrics);
-            let why = why
-                .iter()
-                .filter(move |_| missed)
-                .flat_map(|it| &it.metrics);
-            found.chain(why).map(move |it| (name.as_str(), it))
-        });
-        each.collect()
     }
 }
 
@@ -125,70 +92,91 @@ fn listed<T: for<'a> Deserialize<'a>>(experiment: &Value, key: &str) -> Vec<T> {
     read.expect("the data that is built in is read by a test")
 }
 
-/// Fields of an experiment that are no figures.
-#[cfg(test)]
-const WORDS: [&str; 7] = [
-    "title",
-    "note",
-    "unknown",
-    "from",
-    "missed",
-    "derived",
-    "no_source",
-];
-
-/// What is wrong with the sources of an experiment.
-#[cfg(test)]
-fn wrong(name: &str, experiment: &Map<String, Value>, sources: &[String]) -> Vec<String> {
-    let from: Vec<Found> = listed(&Value::Object(experiment.clone()), "from");
-    let mut wrong = Vec::new();
-    for it in &from {
-        if !sources.contains(&it.source) {
-            wrong.push(format!("{name}: `{}` is no source", it.source));
-        }
-        if it.place.is_empty() || it.says.is_empty() {
-            wrong.push(format!("{name}: a place or what stands there is missing"));
-        }
-        if it.metrics.is_empty() != it.unjudged.as_ref().is_some_and(|it| !it.is_empty()) {
-            let (place, says) = (&it.place, &it.says);
-            wrong.push(format!(
-                "{name}: {place}: `{says}` has neither a figure that it judges nor a reason, or both"
-            ));
-        }
-        for figure in it.figures.iter().filter(|it| !experiment.contains_key(*it)) {
-            wrong.push(format!("{name}: there is no figure `{figure}`"));
-        }
-    }
-    let derived = experiment.get("derived").and_then(Value::as_object);
-    for figure in experiment.keys().filter(|it| !WORDS.contains(&it.as_str())) {
-        let found = from.iter().filter(|it| it.figures.contains(figure)).count();
-        let computed = derived.is_some_and(|it| it.contains_key(figure));
-        let marked = experiment.contains_key("no_source") && from.is_empty();
-        if found + usize::from(computed) + usize::from(marked) != 1 {
-            wrong.push(format!(
-                "{name}: `{figure}` has not exactly one place in a source"
-            ));
-        }
-    }
-    wrong
-}
-
-/// What is wrong with the sources of all figures.
-#[cfg(test)]
-fn all_wrong() -> Vec<String> {
-    let all = all_published();
-    let sources: Vec<String> = all.sources.into_keys().collect();
-    let mut experiments = all.experiments;
-    experiments.insert("cstates_us".into(), all.cstates_us);
-    let each = experiments.iter();
-    each.flat_map(|(name, it)| wrong(name, it.as_object().expect("an object"), &sources))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Map, json};
+
+    impl Places {
+        /// What is said without a figure that judges it.
+        pub fn unjudged(&self) -> impl Iterator<Item = (&Found, &str)> {
+            let all = self.0.values().flat_map(|it| &it.0);
+            all.filter_map(|it| Some((it, it.unjudged.as_deref()?)))
+        }
+
+        /// Each figure that the data name as judged, or as missed: its experiment, and its entry.
+        pub fn named(&self, missed: bool) -> Vec<(&str, &String)> {
+            let each = self.0.iter().flat_map(move |(name, (found, why))| {
+                let found = found
+                    .iter()
+                    .filter(move |_| !missed)
+                    .flat_map(|it| &it.metrics);
+                let why = why
+                    .iter()
+                    .filter(move |_| missed)
+                    .flat_map(|it| &it.metrics);
+                found.chain(why).map(move |it| (name.as_str(), it))
+            });
+            each.collect()
+        }
+    }
+
+    /// Fields of an experiment that are no figures.
+    const WORDS: [&str; 7] = [
+        "title",
+        "note",
+        "unknown",
+        "from",
+        "missed",
+        "derived",
+        "no_source",
+    ];
+
+    /// What is wrong with the sources of an experiment.
+    fn wrong(name: &str, experiment: &Map<String, Value>, sources: &[String]) -> Vec<String> {
+        let from: Vec<Found> = listed(&Value::Object(experiment.clone()), "from");
+        let mut wrong = Vec::new();
+        for it in &from {
+            if !sources.contains(&it.source) {
+                wrong.push(format!("{name}: `{}` is no source", it.source));
+            }
+            if it.place.is_empty() || it.says.is_empty() {
+                wrong.push(format!("{name}: a place or what stands there is missing"));
+            }
+            if it.metrics.is_empty() != it.unjudged.as_ref().is_some_and(|it| !it.is_empty()) {
+                let (place, says) = (&it.place, &it.says);
+                wrong.push(format!(
+                    "{name}: {place}: `{says}` has neither a figure that it judges nor a reason, or both"
+                ));
+            }
+            for figure in it.figures.iter().filter(|it| !experiment.contains_key(*it)) {
+                wrong.push(format!("{name}: there is no figure `{figure}`"));
+            }
+        }
+        let derived = experiment.get("derived").and_then(Value::as_object);
+        for figure in experiment.keys().filter(|it| !WORDS.contains(&it.as_str())) {
+            let found = from.iter().filter(|it| it.figures.contains(figure)).count();
+            let computed = derived.is_some_and(|it| it.contains_key(figure));
+            let marked = experiment.contains_key("no_source") && from.is_empty();
+            if found + usize::from(computed) + usize::from(marked) != 1 {
+                wrong.push(format!(
+                    "{name}: `{figure}` has not exactly one place in a source"
+                ));
+            }
+        }
+        wrong
+    }
+
+    /// What is wrong with the sources of all figures.
+    fn all_wrong() -> Vec<String> {
+        let all = all_published();
+        let sources: Vec<String> = all.sources.into_keys().collect();
+        let mut experiments = all.experiments;
+        experiments.insert("cstates_us".into(), all.cstates_us);
+        let each = experiments.iter();
+        each.flat_map(|(name, it)| wrong(name, it.as_object().expect("an object"), &sources))
+            .collect()
+    }
 
     #[test]
     fn every_published_figure_has_a_source_a_place_and_what_stands_there() {

@@ -121,9 +121,7 @@ impl Profile {
 
     /// Is there a figure for every state of the package, and a state for every figure? What is wrong, if not.
     pub(crate) fn fits(&self, table: &Table) -> Result<(), String> {
-        let states: Vec<&str> = (0..=table.package.len())
-            .map(|it| table.package_name(it))
-            .collect();
+        let states = table.package_names();
         let list = states.join(", ");
         let known = |it: &Cost| it.state == OTHER || states.contains(&it.state.as_str());
         let (power, name) = (&self.name, &table.name);

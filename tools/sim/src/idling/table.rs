@@ -213,9 +213,15 @@ impl Table {
         }
     }
 
+    /// The names of all its states, beginning with that of the package that is awake.
+    pub(crate) fn package_names(&self) -> Vec<&str> {
+        let all = 0..=self.package.len();
+        all.map(|it| self.package_name(it)).collect()
+    }
+
     /// How deep the package's state of this name is.
     pub fn depth_of(&self, name: &str) -> Option<usize> {
-        (0..=self.package.len()).find(|&it| self.package_name(it) == name)
+        self.package_names().iter().position(|it| *it == name)
     }
 
     /// The name of a CPU's state, with the kind's before it where there are several: state 0 is [`BUSY`].

@@ -10,21 +10,9 @@ pub enum Op {
     /// It is in the kernel for so many nanoseconds.
     Kernel(u64),
     /// It queues a callback.
-    Call {
-        /// The function that it calls: an index that [`Machine::func`](crate::Machine::func) gave.
-        func: usize,
-        /// Without a waiter.
-        lazy: bool,
-        /// Interrupts are enabled, so that threads can be woken from here.
-        can_wake: bool,
-    },
+    Call(Queued),
     /// It queues a callback, interrupts enabled, and waits until that has been invoked.
-    AwaitCallback {
-        /// The function that the callback calls.
-        func: usize,
-        /// The callback may be lazy, as if it had no waiter.
-        lazy: bool,
-    },
+    AwaitCallback(Queued),
     /// It enters a system call: what it queues until it leaves that is the call's.
     Enter {
         /// Which.
@@ -78,6 +66,33 @@ pub enum Op {
     },
     /// It is over, and so are its sections.
     Exit,
+}
+
+/// A callback that is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// Its function: an index that [`Machine::func`](crate::Machine::func) gave.
+    pub func: usize,
+    /// Without a waiter, or as if it had none.
+    pub lazy: bool,
+    /// Interrupts are enabled where it is queued, so that threads can be woken from there.
+    pub can_wake: bool,
+}
+
+impl Queued {
+    /// A lazy callback of this function, queued where threads can be woken.
+    pub const fn of(func: usize) -> Queued {
+        Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        }
+    }
+
+    /// The same callback, lazy or not.
+    pub const fn lazy(self, lazy: bool) -> Queued {
+        Queued { lazy, ..self }
+    }
 }
 
 /// What a task does with the SRCU domain, whose sections may sleep.
@@ -137,7 +152,7 @@ impl<W: Work> Work for Changed<W> {
             (Instead::Srcu, Op::Lock) => Op::Srcu(SrcuOp::Lock),
             (Instead::Srcu, Op::Unlock) => Op::Srcu(SrcuOp::Unlock),
             (Instead::Srcu, Op::Synchronize) => Op::Srcu(SrcuOp::Synchronize),
-            (Instead::Srcu, Op::Call { func, .. }) => Op::Srcu(SrcuOp::Call(func)),
+            (Instead::Srcu, Op::Call(it)) => Op::Srcu(SrcuOp::Call(it.func)),
             (Instead::Expedited, Op::Synchronize) => Op::SynchronizeExpedited,
             (Instead::Barrier, Op::Synchronize) => Op::Barrier,
             (_, op) => op,

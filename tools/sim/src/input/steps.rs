@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use quiescent_kernel::CpuId;
 
-use super::op::{Op, SysCallName, Work};
-use super::work::Queued;
+use super::op::{Op, Queued, SysCallName, Work};
 use crate::base::chance::Chance;
 
 /// A length of time.
@@ -98,6 +97,14 @@ pub struct Steps {
 }
 
 impl Steps {
+    /// So many calls of `synchronize_rcu`, one after the other, with a pause of so many nanoseconds after
+    /// each.
+    pub fn caller(calls: u64, pause: u64) -> Steps {
+        let pause = Time::of(pause);
+        let once = |it: Steps| it.op(Op::Synchronize).rest(pause);
+        Steps::default().repeat(Some(calls), once)
+    }
+
     /// The same steps for a task with these callbacks, whose times are drawn from this chance.
     pub fn of(&self, callbacks: Vec<Queued>, chance: Chance) -> Steps {
         Steps {
@@ -120,6 +127,14 @@ impl Steps {
     /// Then it computes, for a nanosecond at least.
     pub fn run(self, time: Time) -> Steps {
         self.step(Step::Run(time))
+    }
+
+    /// Then it computes for so many nanoseconds, if that is not 0.
+    pub fn compute(self, ns: u64) -> Steps {
+        match ns {
+            0 => self,
+            ns => self.op(Op::Compute(ns)),
+        }
     }
 
     /// Then it is in the kernel for so many nanoseconds, if that is not 0.
@@ -145,13 +160,9 @@ impl Steps {
         self.step(Step::Rest(time))
     }
 
-    /// Then it sleeps until the next arrival is due; it is over at the time `stop`.
-    pub fn due(self, every: Time, stop: u64) -> Steps {
-        self.arrivals(every, stop, false)
-    }
-
-    /// The same, from its own start on if these are frames, however late it is.
-    pub(crate) fn arrivals(self, every: Time, stop: u64, frames: bool) -> Steps {
+    /// Then it sleeps until the next arrival is due; it is over at the time `stop`. Frames are due from its
+    /// own start on, however late it is.
+    pub fn due(self, every: Time, stop: u64, frames: bool) -> Steps {
         self.step(Step::Due {
             every,
             stop,
@@ -262,8 +273,8 @@ impl Work for Steps {
                     Some(due) if due > now => return Op::SleepUntil(due),
                     Some(_) => {}
                 },
-                Step::Call(it) => return self.callbacks[it].call(),
-                Step::Await(it) => return self.callbacks[it].awaited(),
+                Step::Call(it) => return Op::Call(self.callbacks[it]),
+                Step::Await(it) => return Op::AwaitCallback(self.callbacks[it]),
                 Step::Close(counter) => {
                     return Op::Enter {
                         name: SysCallName::Close,
@@ -296,24 +307,5 @@ impl Work for Steps {
                 }
             }
         }
-    }
-}
-
-/// Calls `synchronize_rcu` so many times, one after the other.
-#[derive(Clone, Debug)]
-pub struct Caller(Steps);
-
-impl Caller {
-    /// So many calls, with a pause of so many nanoseconds after each.
-    pub fn new(calls: u64, pause: u64) -> Caller {
-        let pause = Time::of(pause);
-        let once = |it: Steps| it.op(Op::Synchronize).rest(pause);
-        Caller(Steps::default().repeat(Some(calls), once))
-    }
-}
-
-impl Work for Caller {
-    fn next(&mut self, now: u64) -> Op {
-        self.0.next(now)
     }
 }

@@ -1,45 +1,6 @@
-//! Work of tasks that is no list of steps, and the callbacks that tasks queue.
+//! Work of tasks that is no list of steps.
 
-use crate::input::op::{Op, Work};
-
-/// A callback that is queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queued {
-    /// Its function: an index that [`Machine::func`](crate::Machine::func) gave.
-    pub func: usize,
-    /// Without a waiter.
-    pub lazy: bool,
-    /// Interrupts are enabled where it is queued, so that threads can be woken from there.
-    pub can_wake: bool,
-}
-
-impl Queued {
-    /// A lazy callback of this function, queued where threads can be woken.
-    pub const fn of(func: usize) -> Queued {
-        Queued {
-            func,
-            lazy: true,
-            can_wake: true,
-        }
-    }
-
-    /// It is queued.
-    pub(crate) const fn call(self) -> Op {
-        Op::Call {
-            func: self.func,
-            lazy: self.lazy,
-            can_wake: self.can_wake,
-        }
-    }
-
-    /// It is queued, and waited for.
-    pub(crate) const fn awaited(self) -> Op {
-        Op::AwaitCallback {
-            func: self.func,
-            lazy: self.lazy,
-        }
-    }
-}
+use crate::input::op::{Op, Queued, Work};
 
 /// Computes for ever.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +18,7 @@ pub struct Churn {
     /// Those to come.
     arrivals: std::iter::Peekable<std::vec::IntoIter<Arrivals>>,
     /// What is queued of the last one.
-    calls: std::vec::IntoIter<(usize, bool, bool)>,
+    calls: std::vec::IntoIter<Queued>,
 }
 
 /// What is queued at one time.
@@ -65,8 +26,8 @@ pub struct Churn {
 pub struct Arrivals {
     /// When the first of them is queued, in nanoseconds.
     pub at: u64,
-    /// Function, lazy, whether threads can be woken.
-    pub calls: Vec<(usize, bool, bool)>,
+    /// They, in their order.
+    pub calls: Vec<Queued>,
 }
 
 /// From the alarm until the first callback is queued.
@@ -84,12 +45,8 @@ impl Churn {
 
 impl Work for Churn {
     fn next(&mut self, now: u64) -> Op {
-        if let Some((func, lazy, can_wake)) = self.calls.next() {
-            return Op::Call {
-                func,
-                lazy,
-                can_wake,
-            };
+        if let Some(it) = self.calls.next() {
+            return Op::Call(it);
         }
         let alarm = |it: &Arrivals| it.at.saturating_sub(LEAD);
         match self.arrivals.next_if(|it| alarm(it) <= now) {

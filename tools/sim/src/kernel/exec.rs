@@ -275,11 +275,8 @@ impl Rcu {
         };
         if sys.counts() {
             let totals = &mut sys.stats.totals;
-            *(if idle {
-                &mut totals.idle_ticks
-            } else {
-                &mut totals.busy_ticks
-            }) += 1;
+            totals.idle_ticks += u64::from(idle);
+            totals.busy_ticks += u64::from(!idle);
         }
         sys.cores[cpu as usize].soft_timers = sys.wheel.has_due(cpu, sys.jiffies());
         // Tasks that share a CPU take turns, a tick each. The kernel's threads too: an rcuog whose leaf has

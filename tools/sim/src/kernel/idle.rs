@@ -31,7 +31,14 @@ impl Rcu {
         if !std::mem::replace(&mut core.passing, true) {
             core.ticked_in_idle &= core.idle; // a new period begins if it comes from a task
             core.idle = true;
-            return Act::Busy(self.pass_costs(sys, cpu));
+            // More where it looks whether the tick can stop.
+            let costs = sys.options.costs;
+            let look = if self.retains(sys, cpu) {
+                0
+            } else {
+                costs.tick_off
+            };
+            return Act::Busy(costs.idle + look);
         }
         sys.cores[cpu as usize].passing = false;
         self.deliver_wake(sys, cpu);
@@ -57,15 +64,6 @@ impl Rcu {
         Act::Halt
     }
 
-    /// What the pass costs: more where it looks whether the tick can stop.
-    fn pass_costs(&self, sys: &System, cpu: CpuId) -> u64 {
-        let costs = sys.options.costs;
-        match self.retains(sys, cpu) {
-            true => costs.idle,
-            false => costs.idle + costs.tick_off,
-        }
-    }
-
     /// Is the tick left to itself until it has come once?
     fn retains(&self, sys: &System, cpu: CpuId) -> bool {
         let ticked = sys.cores[cpu as usize].ticked_in_idle;
@@ -84,7 +82,7 @@ impl Rcu {
         let keeps = sys.asks_governor(cpu, needs, soon, clock);
         let retains = self.retains(sys, cpu);
         let rung = std::mem::take(&mut sys.cores[cpu as usize].rung);
-        if needs == IdleNeeds::Tick || sys.keeps_time(cpu) || !sys.options.nohz {
+        if needs == IdleNeeds::Tick || sys.timekeeper == Some(cpu) || !sys.options.nohz {
             sys.wheel.start_tick(cpu);
         } else if !(sys.wheel.ticks(cpu) && (retains || soon || keeps)) {
             sys.wheel.stop_tick(cpu);

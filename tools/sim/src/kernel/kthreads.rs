@@ -6,7 +6,7 @@ use quiescent_kernel::offload::{GroupId, Rest};
 use quiescent_kernel::polled::GpKind;
 use quiescent_kernel::{CpuId, Next, Phase};
 
-use crate::input::op::Op;
+use crate::input::op::{Op, Queued};
 use crate::kernel::cpu::Then;
 use crate::kernel::state::{Act, LockTable, Machine, Rcu, System};
 use crate::kernel::task::{Kind, State, Waits};
@@ -81,12 +81,8 @@ impl Machine {
                 Act::Compute(ns)
             }
             Op::Kernel(ns) => Act::Busy(ns),
-            Op::Call {
-                func,
-                lazy,
-                can_wake,
-            } => {
-                let locks = self.call(cpu, (func, Then::Nothing), lazy, can_wake);
+            Op::Call(it) => {
+                let locks = self.call(cpu, it, Then::Nothing);
                 Act::Busy(self.sys.options.costs.callback + locks)
             }
             Op::Enter { name, argument } => {
@@ -106,9 +102,11 @@ impl Machine {
             Op::Deoffload(which) => self.rcu.toggle(&mut self.sys, cpu, which, false),
             Op::Shrink(lazy) => self.rcu.shrink(&mut self.sys, cpu, lazy),
             Op::Reclaim { above, lazy } => self.rcu.reclaim(&mut self.sys, cpu, above, lazy),
-            Op::AwaitCallback { func, lazy } => {
+            Op::AwaitCallback(it) => {
                 self.sys.waits_for_gp(task, false);
-                let locks = self.call(cpu, (func, Then::Wakes(task)), lazy, true);
+                let can_wake = true;
+                let it = Queued { can_wake, ..it };
+                let locks = self.call(cpu, it, Then::Wakes(task));
                 let cost = self.sys.options.costs.callback + locks;
                 self.sys.then_sleeps(cpu, cost)
             }
@@ -202,8 +200,8 @@ impl Machine {
             self.rcu.waiters.push_back((ticket, task));
             self.rcu.effects(&mut self.sys, cpu, &effects);
         } else {
-            let func = self.sys.func("wakeme_after_rcu");
-            cost += self.call(cpu, (func, Then::Wakes(task)), false, true);
+            let queued = Queued::of(self.sys.func("wakeme_after_rcu"));
+            cost += self.call(cpu, queued.lazy(false), Then::Wakes(task));
         }
         self.sys.then_sleeps(cpu, cost)
     }
@@ -218,23 +216,14 @@ impl Rcu {
         loop {
             let now = sys.engine_now(cpu);
             let scanning = matches!(self.global.phase(), Phase::Scan(_));
-            let owed = if scanning {
-                self.global.holdouts().count() as u64
-            } else {
-                0
-            };
+            let owed = scanning.then(|| self.global.holdouts().count() as u64);
             let scans_before = self.observed.scans.get();
             let before = self.global.phase();
             let (global, cpus, _, view) = self.parts();
             let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
-            let waits = matches!(self.global.phase(), Phase::Wait);
-            if scanning {
-                cost += if waits {
-                    owed * sys.options.costs.scan
-                } else {
-                    0
-                };
-                if scans_before == 1 && waits {
+            if let (Some(owed), Phase::Wait) = (owed, self.global.phase()) {
+                cost += owed * sys.options.costs.scan;
+                if scans_before == 1 {
                     self.in_flight.holdouts = self.global.holdouts().collect();
                 }
             }

@@ -21,31 +21,16 @@ use quiescent_kernel::CpuId;
 use crate::input::options::Smp;
 use crate::kernel::state::{Lock, LockTable, Locks, System};
 
-/// Which lock of a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// The list's.
-    List,
-    /// The bypass's.
-    Bypass,
-}
-
-/// What taking a lock takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Taking {
-    spins: u64,
-    moves: bool,
-}
-
 impl Lock {
-    /// `cpu` takes it at this time, for so long; a line that moves takes `line`.
-    fn take(&mut self, cpu: CpuId, at: u64, hold: u64, line: u64) -> Taking {
+    /// `cpu` takes it at this time, for so long; a line that moves takes `line`. How long it spins, and
+    /// whether the line moves.
+    fn take(&mut self, cpu: CpuId, at: u64, hold: u64, line: u64) -> (u64, bool) {
         let is_other = |it: Option<CpuId>| it.is_some_and(|it| it != cpu);
         if is_other(self.owner) && at < self.from {
             // That stretch is still to come, and stays the last.
             let moves = is_other(self.before);
             self.before = Some(cpu);
-            return Taking { spins: 0, moves };
+            return (0, moves);
         }
         let other = is_other(self.owner);
         let held = other && (self.from..self.until).contains(&at);
@@ -57,28 +42,19 @@ impl Lock {
             from,
             until: from + hold,
         };
-        Taking {
-            spins,
-            moves: other,
-        }
+        (spins, other)
     }
-}
 
-impl Locks {
-    /// `cpu` takes one of them, `after` nanoseconds from now, and holds it for `inside` more than a lock
-    /// takes. What that costs beside `inside`.
-    fn take(&mut self, sys: &mut System, which: Which, cpu: CpuId, after: u64, inside: u64) -> u64 {
+    /// `cpu` takes it `after` nanoseconds from now, and holds it for `inside` more than a lock takes. What
+    /// that costs beside `inside`.
+    fn cost(&mut self, sys: &mut System, cpu: CpuId, after: u64, inside: u64) -> u64 {
         let costs = sys.options.costs;
-        let lock = match which {
-            Which::List => &mut self.list,
-            Which::Bypass => &mut self.bypass,
-        };
-        let taking = lock.take(cpu, sys.now + after, costs.lock + inside, costs.line);
+        let (spins, moves) = self.take(cpu, sys.now + after, costs.lock + inside, costs.line);
         if sys.counts() {
-            sys.stats.totals.lock_waits += u64::from(taking.spins > 0);
-            sys.stats.totals.lock_wait_ns += taking.spins;
+            sys.stats.totals.lock_waits += u64::from(spins > 0);
+            sys.stats.totals.lock_wait_ns += spins;
         }
-        costs.lock + taking.spins + if taking.moves { costs.line } else { 0 }
+        costs.lock + spins + if moves { costs.line } else { 0 }
     }
 }
 
@@ -99,10 +75,10 @@ impl LockTable {
         let hidden = std::mem::replace(&mut it.hidden, into_bypass);
         let mut cost = 0;
         if into_bypass || hidden {
-            cost += it.take(sys, Which::Bypass, cpu, 0, 0);
+            cost += it.bypass.cost(sys, cpu, 0, 0);
         }
         if !(into_bypass && hidden) {
-            cost += it.take(sys, Which::List, cpu, cost, 0);
+            cost += it.list.cost(sys, cpu, cost, 0);
         }
         sys.took(cost);
         cost
@@ -119,9 +95,9 @@ impl LockTable {
         let Some(it) = self.of(sys, member) else {
             return 0;
         };
-        let mut cost = it.take(sys, Which::List, cpu, after, sys.options.costs.scan);
+        let mut cost = it.list.cost(sys, cpu, after, sys.options.costs.scan);
         if flushes {
-            cost += it.take(sys, Which::Bypass, cpu, after + cost, 0);
+            cost += it.bypass.cost(sys, cpu, after + cost, 0);
             it.hidden = false;
         }
         cost
@@ -133,10 +109,10 @@ impl LockTable {
             return 0;
         };
         let costs = sys.options.costs;
-        let first = it.take(sys, Which::List, cpu, 0, 0);
+        let first = it.list.cost(sys, cpu, 0, 0);
         let lines = if cpu == whose { 0 } else { n * costs.line };
         let over = first + lines + n * costs.callback;
-        first + lines + it.take(sys, Which::List, cpu, over, 0)
+        first + lines + it.list.cost(sys, cpu, over, 0)
     }
 }
 
@@ -147,21 +123,12 @@ mod tests {
     #[test]
     fn who_comes_while_another_holds_a_lock_spins_and_a_line_moves() {
         let mut lock = Lock::default();
-        let taking = |spins, moves| Taking { spins, moves };
-        assert_eq!(
-            lock.take(1, 1000, 50, 100),
-            taking(0, false),
-            "not taken yet"
-        );
-        assert_eq!(lock.take(1, 1010, 50, 100), taking(0, false), "its own");
-        assert_eq!(lock.take(2, 1030, 700, 100), taking(30, true));
+        assert_eq!(lock.take(1, 1000, 50, 100), (0, false), "not taken yet");
+        assert_eq!(lock.take(1, 1010, 50, 100), (0, false), "its own");
+        assert_eq!(lock.take(2, 1030, 700, 100), (30, true));
         // Held from 1160 to 1860, and not before.
-        assert_eq!(lock.take(1, 1100, 20, 100), taking(0, false));
-        assert_eq!(lock.take(1, 1700, 20, 100), taking(160, true));
-        assert_eq!(
-            lock.take(2, 9000, 20, 100),
-            taking(0, true),
-            "free, but not here"
-        );
+        assert_eq!(lock.take(1, 1100, 20, 100), (0, false));
+        assert_eq!(lock.take(1, 1700, 20, 100), (160, true));
+        assert_eq!(lock.take(2, 9000, 20, 100), (0, true), "free, but not here");
     }
 }

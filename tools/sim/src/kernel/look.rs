@@ -1,7 +1,8 @@
 //! A view of a running machine.
 
 use crate::kernel::state::Machine;
-use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
+use crate::record::look::{InTheWay, Look, MOST, TaskLook};
+use crate::record::stats::Func;
 
 impl Machine {
     /// What there is to be seen now. The delays of callbacks, grace periods and calls that are kept one by
@@ -35,13 +36,19 @@ impl Machine {
                 tasks[task].ran_ns += self.sys.now - core.runs_since;
             }
         }
+        let scans = periods.iter().map(|it| u64::from(it.scans)).sum();
+        let functions = self.sys.stats.funcs.iter_mut().map(|it| {
+            let delays = std::mem::take(&mut it.delays);
+            let it = it.clone();
+            Func { delays, ..it }
+        });
         Look {
             at: self.sys.now,
             tasks,
-            grace_periods: ended(&periods),
+            grace_periods: (periods.len() as u64, scans),
+            functions: functions.collect(),
             in_the_way: self.in_the_way(),
             totals: self.sys.stats.totals,
-            functions: functions(&mut self.sys.stats.funcs),
         }
     }
 

@@ -14,10 +14,10 @@ impl Machine {
     /// CPUs, tasks that wait, wake-ups that a fault has held up. Empty if everything is done.
     ///
     /// ```
-    /// use quiescent_sim::{Caller, Machine, Options};
+    /// use quiescent_sim::{Steps, Machine, Options};
     ///
     /// let mut machine = Machine::new(Options::kernel_6_12(2, 1000));
-    /// machine.spawn("caller", 1, 0, Caller::new(1, 0));
+    /// machine.spawn("caller", 1, 0, Steps::caller(1, 0));
     /// machine.run(2_000_000);
     /// assert!(machine.pending().iter().any(|it| it.contains("caller waits")));
     /// machine.run(1_000_000_000);

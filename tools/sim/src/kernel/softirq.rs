@@ -14,6 +14,7 @@ use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::limits::{Around, Context};
 use quiescent_kernel::offload::{self, Todo};
 
+use crate::input::op::Queued;
 use crate::kernel::cpu::{Callback, Then};
 use crate::kernel::state::{Act, Machine};
 use crate::record::notes::{Level, What};
@@ -77,14 +78,13 @@ impl Machine {
         cost
     }
 
-    /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
-    pub(crate) fn call(
-        &mut self,
-        cpu: CpuId,
-        (func, then): (usize, Then),
-        lazy: bool,
-        can_wake: bool,
-    ) -> u64 {
+    /// `call_rcu` on `cpu` of a callback that does this. What its locks take.
+    pub(crate) fn call(&mut self, cpu: CpuId, queued: Queued, then: Then) -> u64 {
+        let Queued {
+            func,
+            lazy,
+            can_wake,
+        } = queued;
         let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
         let counts = lazy && !offloaded;
         let knows_lazy =
@@ -129,7 +129,6 @@ impl Machine {
         let core = &mut self.sys.cores[cpu as usize];
         core.fifo.push_back(callback);
         let n_cbs = core.fifo.len() as u64;
-        let func = callback.func;
         self.rcu.notes().say(What::Queued {
             whose: cpu,
             pos,

@@ -325,33 +325,20 @@ impl System {
         }
     }
 
-    /// Does its tick keep the time for those that have none?
-    pub fn keeps_time(&self, cpu: CpuId) -> bool {
-        self.timekeeper == Some(cpu)
-    }
-
     /// The CPU of a task that would run on `target`: RCU's threads do not run on such CPUs, and if `rcu_cpus`
     /// names CPUs for them, on those alone.
     pub fn housekeeping(&self, rcu: &Rcu, task: usize, target: CpuId) -> CpuId {
         let it = &self.tasks[task];
-        let confined = match it.kind {
+        let rcus = match it.kind {
             Kind::GpThread | Kind::ExpWorker => Some(target),
             Kind::Rcuog(group) => Some(group),
             Kind::Rcuop(whose) => Some(whose),
             _ => None,
         };
-        if let (Some(cpu), true) = (confined, it.places.is_empty())
-            && self.options.rcu_cpu(target) != target
-        {
-            return self.options.rcu_cpu(cpu);
-        }
-        let unbound = match it.kind {
-            Kind::GpThread | Kind::Rcuog(_) | Kind::Rcuop(_) | Kind::ExpWorker => true,
-            Kind::Kworker | Kind::SrcuWorker | Kind::Ksoftirqd | Kind::Work(_) => false,
-        };
-        match unbound && it.places.is_empty() && rcu.is_full(target) {
-            true => self.options.gp_cpu,
-            false => target,
+        match rcus.filter(|_| it.places.is_empty()) {
+            Some(cpu) if self.options.rcu_cpu(target) != target => self.options.rcu_cpu(cpu),
+            Some(_) if rcu.is_full(target) => self.options.gp_cpu,
+            _ => target,
         }
     }
 }

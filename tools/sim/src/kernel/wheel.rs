@@ -221,13 +221,13 @@ impl Wheel {
 
     /// The jiffy for which the CPU has set its clock; a tick that runs comes in `next`.
     pub fn next_clock(&self, next: u64, cpu: CpuId) -> Option<u64> {
-        let set = || {
-            self.clocks
-                .iter()
-                .find(|it| it.1 == cpu)
-                .map(|it| it.0.max(next))
-        };
+        let set = || self.clock(cpu).map(|at| at.max(next));
         self.ticks(cpu).then_some(next).or_else(set)
+    }
+
+    /// The jiffy for which the clock of `cpu` is set.
+    fn clock(&self, cpu: CpuId) -> Option<u64> {
+        self.clocks.iter().find(|it| it.1 == cpu).map(|it| it.0)
     }
 
     /// Sets the clock of `cpu`, whose tick is stopped, for its own purpose; or stops it.
@@ -276,12 +276,11 @@ impl Wheel {
     /// all CPUs' timers because its tick is the last one, or the clock that has just fired (`rung`) is set
     /// again.
     pub fn next_without_tick(&self, cpu: CpuId, rung: bool) -> Option<u64> {
-        let set = self.clocks.iter().find(|it| it.1 == cpu).map(|it| it.0);
         let alone = self.local || self.active.iter().all(|&it| it == cpu);
         let last = alone && (rung || self.ticks(cpu));
         let pool = self.pool(cpu).filter(|_| last).map(|it| it.0);
         let own = self.next_own(cpu).filter(|_| last);
-        set.into_iter().chain(pool).chain(own).min()
+        self.clock(cpu).into_iter().chain(pool).chain(own).min()
     }
 
     /// The timer that `cpu` takes first in its tick of jiffy `now`; `all`: its clock was set for all CPUs'

@@ -4,7 +4,7 @@
 //! per-call records ([`Func::delays`], [`Stats::grace_periods`], [`Stats::calls`]) out of the machine: the
 //! next view has the records since then. Counters continue.
 
-use super::stats::{Func, GracePeriod, Totals};
+use super::stats::{Func, Totals};
 
 /// Holdouts beyond this number are not listed.
 pub(crate) const MOST: usize = 8;
@@ -46,22 +46,4 @@ pub struct Look {
     pub in_the_way: Vec<InTheWay>,
     /// Counters of a kernel.
     pub totals: Totals,
-}
-
-/// The functions, their delays taken from where they are kept.
-pub(crate) fn functions(kept: &mut [Func]) -> Vec<Func> {
-    let taken = kept.iter_mut().map(|it| {
-        let delays = std::mem::take(&mut it.delays);
-        Func {
-            delays,
-            ..it.clone()
-        }
-    });
-    taken.collect()
-}
-
-/// How many they are, and their scans.
-pub(crate) fn ended(periods: &[GracePeriod]) -> (u64, u64) {
-    let scans = periods.iter().map(|it| u64::from(it.scans)).sum();
-    (periods.len() as u64, scans)
 }

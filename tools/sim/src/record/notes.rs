@@ -148,9 +148,8 @@ impl Notes {
 
     /// The CPU is in this now.
     pub fn level(&self, level: Level) {
-        let mut place = self.place.get();
-        place.level = level;
-        self.place.set(place);
+        let place = self.place.get();
+        self.place.set(NotePlace { level, ..place });
     }
 
     /// The grace-period thread runs here.
@@ -189,13 +188,17 @@ impl Notes {
         if prev == next {
             return;
         }
-        let mut place = self.place.get();
-        place.task = prev;
-        self.place.set(place);
+        let place = self.place.get();
+        self.place.set(NotePlace {
+            task: prev,
+            ..place
+        });
         let state = prev.map_or('R', state);
         self.say(What::Switch { prev, state, next });
-        place.task = next;
-        self.place.set(place);
+        self.place.set(NotePlace {
+            task: next,
+            ..place
+        });
     }
 
     /// The engine tells an event.

@@ -197,8 +197,6 @@ pub struct Stats {
     pub uncovered: u64,
     /// The SRCU domain, if it was used.
     pub srcu: Option<SrcuStats>,
-    /// Callbacks that had not been invoked at the end.
-    pub left: u64,
     /// Violations that the oracle counted. Anything but 0 is a bug.
     pub early: u64,
 }

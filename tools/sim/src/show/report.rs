@@ -54,6 +54,11 @@ impl Figures {
         }
     }
 
+    /// Adds figures of one subject.
+    fn of(&mut self, about: About) -> impl FnMut(&'static str, &'static str, f64) {
+        move |metric, unit, value| self.add(about.clone(), metric, unit, value)
+    }
+
     fn run(&mut self, metric: &'static str, unit: &'static str, value: f64) {
         self.add(About::Run, metric, unit, value);
     }
@@ -334,17 +339,13 @@ fn cpus(it: &mut Figures, stats: &Stats) {
         return;
     }
     for (cpu, credits) in stats.credits.iter().enumerate() {
-        let about = About::Cpu(cpu as u32);
-        let mut add = |metric, count: u64| {
-            it.add(about.clone(), metric, "credits", count as f64);
-        };
-        add("credited_by_scan", credits.scan);
-        add("credited_by_own_report", credits.own);
-        add("credited_by_early_report", credits.early);
+        let mut add = it.of(About::Cpu(cpu as u32));
+        add("credited_by_scan", "credits", credits.scan as f64);
+        add("credited_by_own_report", "credits", credits.own as f64);
+        add("credited_by_early_report", "credits", credits.early as f64);
         let (times, longest) = stats.interruptions.get(cpu).copied().unwrap_or_default();
-        let per_s = times as f64 / stats.seconds();
-        it.add(about.clone(), "interruptions_per_s", "1/s", per_s);
-        it.add(about, "interruption_us_max", "us", us(longest));
+        add("interruptions_per_s", "1/s", times as f64 / stats.seconds());
+        add("interruption_us_max", "us", us(longest));
     }
 }
 

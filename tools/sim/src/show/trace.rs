@@ -53,11 +53,11 @@ impl Machine {
     /// The events that were kept, as a kernel's tracer prints them.
     ///
     /// ```
-    /// use quiescent_sim::{Caller, Machine, Options};
+    /// use quiescent_sim::{Steps, Machine, Options};
     ///
     /// let mut machine = Machine::new(Options::kernel_6_12(2, 1000));
     /// machine.keep_trace();
-    /// machine.spawn("caller", 1, 0, Caller::new(1, 0));
+    /// machine.spawn("caller", 1, 0, Steps::caller(1, 0));
     /// machine.run_tasks(1_000_000_000);
     /// let mut text = Vec::new();
     /// machine.write_trace(&mut text)?;
@@ -109,6 +109,10 @@ impl Machine {
 
     fn trace_what(&self, out: &mut impl Write, place: NotePlace, what: &What) -> io::Result<()> {
         let cpu = place.cpu;
+        let callback = |whose, pos, func: usize| {
+            let (rhp, func) = (address(whose, pos), &self.sys.stats.funcs[func].name);
+            format!("rcu_preempt rhp={rhp} func={func}")
+        };
         match *what {
             What::Rcu(event) => self.rcu_event(out, &event),
             What::Queued {
@@ -117,20 +121,12 @@ impl Machine {
                 func,
                 n_cbs,
             } => {
-                let func = &self.sys.stats.funcs[func].name;
-                writeln!(
-                    out,
-                    "rcu_callback: rcu_preempt rhp={} func={func} {n_cbs}",
-                    address(whose, pos)
-                )
+                let it = callback(whose, pos, func);
+                writeln!(out, "rcu_callback: {it} {n_cbs}")
             }
             What::Invoke { whose, pos, func } => {
-                let func = &self.sys.stats.funcs[func].name;
-                writeln!(
-                    out,
-                    "rcu_invoke_callback: rcu_preempt rhp={} func={func}",
-                    address(whose, pos)
-                )
+                let it = callback(whose, pos, func);
+                writeln!(out, "rcu_invoke_callback: {it}")
             }
             What::Wakeup { task, target } => {
                 let (name, pid) = self.comm(Some(task), target);

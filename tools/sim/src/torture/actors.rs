@@ -9,7 +9,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::chance::Chance;
-use crate::input::op::{Op, SrcuOp, Work};
+use crate::input::op::{Op, Queued, SrcuOp, Work};
 
 /// What an actor mostly does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,11 +191,11 @@ impl Acting {
     }
 
     fn calls(&mut self) -> Op {
-        Op::Call {
+        Op::Call(Queued {
             func: 0,
             lazy: self.chance.below(2) == 0,
             can_wake: self.chance.below(4) > 0,
-        }
+        })
     }
 }
 

@@ -224,13 +224,11 @@ pub fn ask(
         spread(&mut all, &others);
     }
     bar.end();
-    let inferred = trace.inferred.settings();
+    let mut inferred = trace.inferred.settings();
+    inferred.retain(|it| !given.contains(it));
     let mut answer = Answer {
         request: request.clone(),
-        inferred: inferred
-            .into_iter()
-            .filter(|it| !given.contains(it))
-            .collect(),
+        inferred,
         fitted: fit.chosen,
         given,
         times,
@@ -247,10 +245,7 @@ pub fn ask(
         lines: all,
         took: [&before, &after].map(Stats::seconds),
         again: feed != Feed::of(times),
-        lacks: [&before, &after]
-            .map(lacking)
-            .into_iter()
-            .fold(0.0, f64::max),
+        lacks: lacking(&before).max(lacking(&after)),
         unread: trace.unread,
         doubts: Vec::new(),
     };

@@ -21,10 +21,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use quiescent_kernel::CpuId;
-use quiescent_trace::Recorded;
+use quiescent_trace::{Arrival, Recorded};
 
 use super::doings::{Awaited, DRIVER, Doings, Driven, Life, Run, Step, again, period};
-use crate::input::op::{Op, Work};
+use crate::input::op::{Op, Queued, Work};
 use crate::input::options::Options;
 use crate::kernel::machine::Machine;
 use crate::load::settings;
@@ -42,14 +42,11 @@ const AHEAD: u64 = 100_000;
 /// The name of an entry that is only interrupts; its wake-ups belong to no thread.
 pub(super) const INTERRUPTS: &str = "interrupts/";
 
-/// A call: function, lazy, whether threads can be woken.
-type Call = (usize, bool, bool);
-
 /// A thread that repeats its recorded actions.
 struct Again {
     runs: std::vec::IntoIter<Run>,
     steps: std::iter::Peekable<std::vec::IntoIter<Step>>,
-    calls: Rc<[Call]>,
+    calls: Rc<[Queued]>,
     cpus: u32,
     /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`FedMachine`] reads it.
     shift: Rc<Cell<i64>>,
@@ -149,14 +146,10 @@ impl Work for Again {
                     ns => return Op::Compute(ns),
                 },
                 Step::Call { index, .. } => {
-                    let Some(&(func, lazy, can_wake)) = self.calls.get(index) else {
+                    let Some(it) = self.calls.get(index) else {
                         continue;
                     };
-                    return Op::Call {
-                        func,
-                        lazy,
-                        can_wake,
-                    };
+                    return Op::Call(*it);
                 }
                 Step::Wait { what, until } => {
                     self.waits = until;
@@ -296,17 +289,23 @@ pub(super) fn uninterrupted(recorded: &Recorded, doings: &Doings, feed: Feed) ->
     })
 }
 
+/// The callback of an arrival.
+pub(super) fn call(machine: &mut Machine, it: &Arrival) -> Queued {
+    Queued {
+        func: machine.func(&it.func),
+        lazy: it.may_be_lazy(),
+        can_wake: !it.irqs_off,
+    }
+}
+
 /// A machine that has all of it before it.
 pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Feed) -> FedMachine {
     let Feed { times, fed, .. } = feed;
     let later = repeated_changes(&options, recorded, fed);
     let mut machine = Machine::new(options);
     place(&mut machine, recorded, Some(&doings.driver), fed);
-    let calls = recorded.arrivals.iter().map(|it| {
-        let func = machine.func(&it.func);
-        (func, it.may_be_lazy(), !it.irqs_off)
-    });
-    let calls: Rc<[Call]> = calls.collect();
+    let calls = recorded.arrivals.iter();
+    let calls: Rc<[Queued]> = calls.map(|it| call(&mut machine, it)).collect();
     let repeated;
     let doings = match fed {
         0 | 1 => doings,
@@ -424,7 +423,7 @@ fn spawn(
     machine: &mut Machine,
     recorded: &Recorded,
     life: &Life,
-    calls: &Rc<[Call]>,
+    calls: &Rc<[Queued]>,
     in_kernel: u64,
     uncounted: &Rc<Cell<i64>>,
 ) -> Option<Rc<Cell<i64>>> {

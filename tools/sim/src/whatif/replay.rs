@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use quiescent_kernel::CpuId;
 use quiescent_trace::Recorded;
 
-use super::feed::place;
+use super::feed::{call, place};
 use super::{Trace, columns};
 use crate::input::options::Options;
 use crate::input::work::{Arrivals, Churn};
@@ -35,11 +35,7 @@ pub fn machine(recorded: &Recorded, options: Options) -> Machine {
     place(&mut machine, recorded, None, 1);
     let mut work: BTreeMap<CpuId, Vec<Arrivals>> = BTreeMap::new();
     for arrival in &recorded.arrivals {
-        let call = (
-            machine.func(&arrival.func),
-            arrival.may_be_lazy(),
-            !arrival.irqs_off,
-        );
+        let call = call(&mut machine, arrival);
         let here = work.entry(arrival.cpu).or_default();
         match here.last_mut() {
             Some(last) if arrival.time_ns - last.at < ONE_WORK => last.calls.push(call),

@@ -94,12 +94,8 @@ fn appeared(line: &Line) -> String {
 fn cells(line: &Line) -> [String; 7] {
     let ratio = line.ratio().filter(|it| it.is_finite());
     let ratio = ratio.map_or(String::new(), |it| {
-        let mark = if line.decides && line.misfits() {
-            " !"
-        } else {
-            ""
-        };
-        format!("{it:.3}{mark}")
+        let wrong = line.decides && line.misfits();
+        format!("{it:.3}{}", if wrong { " !" } else { "" })
     });
     let change = line.change_pct();
     [

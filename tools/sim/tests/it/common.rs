@@ -1,6 +1,6 @@
 //! Workloads of one task: things, one after the other.
 
-use quiescent_sim::{Op, Work};
+use quiescent_sim::{Op, Queued, Work};
 
 pub const MS: u64 = 1_000_000;
 
@@ -21,9 +21,5 @@ impl Work for List {
 
 /// A callback of function 0.
 pub fn call(lazy: bool) -> Op {
-    Op::Call {
-        func: 0,
-        lazy,
-        can_wake: true,
-    }
+    Op::Call(Queued::of(0).lazy(lazy))
 }

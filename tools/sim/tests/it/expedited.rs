@@ -1,7 +1,7 @@
 //! Expedited grace periods: microseconds on an idle machine, beside normal ones, and as the options
 //! prescribe.
 
-use quiescent_sim::{Caller, Hog, IdleLoop, Machine, Op, Options, Smp, Stats, Work, settings};
+use quiescent_sim::{Hog, IdleLoop, Machine, Op, Options, Smp, Stats, Steps, Work, settings};
 
 /// Calls of one kind, a given number of them, with a pause after each.
 struct Waits {
@@ -130,7 +130,7 @@ fn the_options_have_the_last_word() {
 #[test]
 fn a_caller_of_normal_ones_gets_what_was_there_before() {
     let mut machine = Machine::new(Options::kernel_6_12(8, 1000));
-    machine.spawn("caller", 1, 500_000, Caller::new(20, 0));
+    machine.spawn("caller", 1, 500_000, Steps::caller(20, 0));
     assert!(machine.run_tasks(1_000_000_000));
     assert_eq!(machine.stats().wakeups_of("kworker/rcu_exp"), 0);
 }

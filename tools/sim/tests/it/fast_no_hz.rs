@@ -1,7 +1,7 @@
 //! `RCU_FAST_NO_HZ`: an idle CPU with callbacks sleeps without a tick, and looks at a time.
 
 use quiescent_kernel::fast_no_hz::{FastNoHz, IdleRule};
-use quiescent_sim::{Arrivals, Churn, Machine, Options, Stats};
+use quiescent_sim::{Arrivals, Churn, Machine, Options, Queued, Stats};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -22,7 +22,7 @@ fn often(idle_rule: IdleRule, lazy: bool, every: u64, times: u64) -> Stats {
     let func = machine.func("callback");
     let arrivals = (1..=times).map(|i| Arrivals {
         at: i * every,
-        calls: vec![(func, lazy, true)],
+        calls: vec![Queued::of(func).lazy(lazy)],
     });
     machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
     machine.run(times * every + 20 * SECOND);

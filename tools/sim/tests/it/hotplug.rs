@@ -1,7 +1,7 @@
 //! CPUs that go offline and come back: no callback of theirs is lost, and no grace period waits for them.
 
 use crate::common::{List, MS, call};
-use quiescent_sim::{Caller, Hog, Machine, Op, Options};
+use quiescent_sim::{Hog, Machine, Op, Options, Steps};
 
 #[test]
 fn callbacks_of_a_cpu_that_goes_are_invoked_elsewhere() {
@@ -30,7 +30,7 @@ fn callbacks_of_a_cpu_that_goes_are_invoked_elsewhere() {
 #[test]
 fn grace_periods_go_on_without_the_cpu_of_their_thread() {
     let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
-    machine.spawn("caller", 1, 0, Caller::new(100, 0));
+    machine.spawn("caller", 1, 0, Steps::caller(100, 0));
     for (at, cpu, online) in [(105, 0, false), (305, 1, false), (505, 0, true)] {
         machine.plug(at * MS, cpu, online);
     }
@@ -70,7 +70,7 @@ fn the_last_cpu_stays() {
     }
     machine.run(100 * MS);
     assert_eq!((0..3).filter(|&cpu| machine.is_online(cpu)).count(), 1);
-    machine.spawn("caller", 0, 110 * MS, Caller::new(3, 0));
+    machine.spawn("caller", 0, 110 * MS, Steps::caller(3, 0));
     machine.run(300 * MS);
     assert_eq!(machine.stats().calls.len(), 3, "wherever that runs");
 }

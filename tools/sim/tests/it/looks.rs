@@ -7,12 +7,9 @@ const SECOND: u64 = 1_000_000_000;
 
 fn queuer(machine: &mut Machine, name: &str, lazy: bool, every: u64) {
     let func = machine.func(name);
-    let callback = Queued {
-        lazy,
-        ..Queued::of(func)
-    };
+    let callback = Queued::of(func).lazy(lazy);
     let every = Time::of(every);
-    let arrival = |it: Steps| it.due(every, u64::MAX).queue(1, 1, 1_000, 0);
+    let arrival = |it: Steps| it.due(every, u64::MAX, false).queue(1, 1, 1_000, 0);
     let work = Steps::default().repeat(None, arrival);
     let work = work.of(vec![callback], Chance::new(1));
     machine.spawn_endless(name, 1, machine.now(), work);

@@ -2,7 +2,7 @@
 
 use crate::common::{List, MS, call};
 use quiescent_sim::torture::{Case, run as torture};
-use quiescent_sim::{Caller, FullTicks, Hog, Machine, Op, Options, Stats, Work};
+use quiescent_sim::{FullTicks, Hog, Machine, Op, Options, Stats, Steps, Work};
 
 const SECOND: u64 = 1000 * MS;
 
@@ -39,7 +39,7 @@ fn a_cpu_that_computes_has_no_tick_and_delays_no_grace_period() {
         for cpu in 1..4 {
             machine.spawn_endless("hog", cpu, 0, Hog);
         }
-        machine.spawn("caller", 0, 10 * MS, Caller::new(50, 3 * MS));
+        machine.spawn("caller", 0, 10 * MS, Steps::caller(50, 3 * MS));
         machine.window(10 * MS, u64::MAX);
         assert!(machine.run_tasks(20 * SECOND));
         assert_eq!(machine.too_early(), 0);
@@ -79,7 +79,7 @@ fn a_grace_period_turns_the_tick_on_until_the_cpu_has_reported() {
     machine.spawn_endless("in kernel", 1, 0, InKernel);
     machine.run(100 * MS);
     assert_eq!(full(&machine.stats()).ticks, 0, "RCU has not asked");
-    machine.spawn("caller", 0, 100 * MS, Caller::new(1, 0));
+    machine.spawn("caller", 0, 100 * MS, Steps::caller(1, 0));
     machine.run(SECOND);
     let stats = machine.stats();
     // Two scans, since only the second one knows that nothing has changed; then a tick that notes and
@@ -105,7 +105,7 @@ fn patience_leaves_it_alone_for_so_long() {
         ..options()
     });
     machine.spawn_endless("in kernel", 1, 0, InKernel);
-    machine.spawn("caller", 0, 100 * MS, Caller::new(1, 0));
+    machine.spawn("caller", 0, 100 * MS, Steps::caller(1, 0));
     machine.run(3 * SECOND);
     let latency = latencies(&machine.stats())[0];
     assert!((500 * MS..520 * MS).contains(&latency), "{latency}");

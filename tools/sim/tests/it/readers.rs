@@ -1,7 +1,7 @@
 //! Readers: sections that last, sections that are preempted, and which CPUs are asked to hurry.
 
 use crate::common::{List, MS};
-use quiescent_sim::{Caller, Machine, Op, Options};
+use quiescent_sim::{Machine, Op, Options, Steps};
 
 fn reads_for(ns: u64) -> List {
     List::new(vec![Op::Lock, Op::Compute(ns), Op::Unlock])
@@ -67,7 +67,7 @@ fn short_sections_delay_no_grace_period() {
         .flat_map(|_| [Op::Lock, Op::Compute(5_000), Op::Unlock, Op::Compute(5_000)])
         .collect();
     machine.spawn("reader", 2, 0, List::new(ops));
-    machine.spawn("caller", 1, MS, Caller::new(5, 0));
+    machine.spawn("caller", 1, MS, Steps::caller(5, 0));
     assert!(machine.run_tasks(200 * MS));
     let stats = machine.stats();
     assert!(stats.calls.iter().all(|it| it.end - it.start < 16 * MS));

@@ -1,7 +1,7 @@
 //! Kernel versions: what each of their mechanisms does to a machine.
 
 use crate::common::{List, MS};
-use quiescent_sim::{Caller, Machine, Op, Options, Smp, Stats, settings};
+use quiescent_sim::{Machine, Op, Options, Queued, Smp, Stats, Steps, settings};
 
 fn options(cpus: u32, sets: &[(&str, &str)]) -> Options {
     let mut options = Options::kernel_6_12(cpus, 1000);
@@ -13,7 +13,7 @@ fn options(cpus: u32, sets: &[(&str, &str)]) -> Options {
 fn ticks(kernel: &str, cpus: u32) -> f64 {
     let options = options(cpus, &[("kernel", kernel)]);
     let mut machine = Machine::new(options.clone());
-    machine.spawn("caller", 1, 500_000, Caller::new(50, 0));
+    machine.spawn("caller", 1, 500_000, Steps::caller(50, 0));
     assert!(machine.run_tasks(10_000 * MS), "the caller waits for ever");
     let stats = machine.stats();
     let later = &stats.calls[1..];
@@ -103,11 +103,7 @@ fn only_kernels_before_7_0_wake_rcuog_for_a_flood() {
         let mut machine = Machine::new(options);
         machine.func("callback");
         machine.keep_trace();
-        let call = Op::Call {
-            func: 0,
-            lazy: false,
-            can_wake: true,
-        };
+        let call = Op::Call(Queued::of(0).lazy(false));
         machine.spawn("floods", 1, MS, List::new(vec![call; 40_000]));
         assert!(machine.run_tasks(1_000 * MS));
         machine.run(2_000 * MS);

@@ -4,7 +4,7 @@
 //! Compared is all that a kernel would trace, in order and with its times; numbers of tasks, grace periods
 //! and callbacks grow and are left out. A run begins at a multiple of what the wheel rounds to.
 
-use quiescent_sim::{Machine, Op, Options, SrcuOp, Work, settings};
+use quiescent_sim::{Machine, Op, Options, Queued, SrcuOp, Work, settings};
 
 const MS: u64 = 1_000_000;
 
@@ -25,11 +25,7 @@ impl Work for List {
 
 /// Every kind of wait, sections that are preempted and asleep, callbacks of all kinds, and a flood of them.
 fn tasks() -> [(&'static str, u32, Vec<Op>); 4] {
-    let call = |lazy| Op::Call {
-        func: 0,
-        lazy,
-        can_wake: true,
-    };
+    let call = |lazy| Op::Call(Queued::of(0).lazy(lazy));
     let mut frees = vec![call(true); 3];
     frees.extend([Op::SleepUntil(30 * MS), call(false), Op::Barrier]);
     frees.extend(vec![call(true); 700]);

@@ -6,7 +6,7 @@
 //! callback wakes the caller.
 
 use quiescent_kernel::EarlyQs;
-use quiescent_sim::{Caller, IdleLoop, Machine, Options, Workload};
+use quiescent_sim::{IdleLoop, Machine, Options, Steps, Workload};
 
 const CPUS: [u32; 11] = [2, 3, 5, 7, 16, 17, 33, 64, 100, 128, 257];
 const HZ: [u32; 4] = [100, 250, 300, 1000];
@@ -19,7 +19,7 @@ fn jiffies(cpus: u32, hz: u32) -> u64 {
 /// Ticks that each call takes, but for the first, which is not in step.
 fn ticks(options: &Options, cpu: u32) -> Vec<u64> {
     let mut machine = Machine::new(options.clone());
-    machine.spawn("caller", cpu, options.jiffy_ns() / 2, Caller::new(9, 0));
+    machine.spawn("caller", cpu, options.jiffy_ns() / 2, Steps::caller(9, 0));
     assert!(machine.run_tasks(10_000_000_000), "{options:?}");
     assert_eq!((machine.too_early(), machine.owed()), (0, 0));
     let calls = machine.stats().calls;

@@ -5,13 +5,13 @@
 //! a callback wakes the caller.
 
 use quiescent_kernel::EarlyQs;
-use quiescent_sim::{Caller, Hog, IdleLoop, Machine, Options, Smp, Stats};
+use quiescent_sim::{Hog, IdleLoop, Machine, Options, Smp, Stats, Steps};
 
 const CALLS: u64 = 100;
 
 fn run(options: &Options, caller: u32, hog: Option<u32>) -> Stats {
     let mut machine = Machine::new(options.clone());
-    machine.spawn("caller", caller, 500_000, Caller::new(CALLS, 0));
+    machine.spawn("caller", caller, 500_000, Steps::caller(CALLS, 0));
     if let Some(cpu) = hog {
         machine.spawn("hog", cpu, 0, Hog);
     }
@@ -164,7 +164,7 @@ fn a_caller_that_is_woken_comes_before_a_program_that_gave_way() {
     for cpu in 0..2 {
         machine.spawn_endless("hog", cpu, 0, Hog);
     }
-    machine.spawn("caller", options.gp_cpu, 500_000, Caller::new(CALLS, 0));
+    machine.spawn("caller", options.gp_cpu, 500_000, Steps::caller(CALLS, 0));
     assert!(machine.run_tasks(10_000_000_000));
     let later = &machine.stats().calls[1..];
     let total: u64 = later.iter().map(|call| call.end - call.start).sum();
@@ -181,7 +181,7 @@ fn waits_are_limited_to_a_second_as_in_a_kernel() {
             ..Options::kernel_6_12(4, hz)
         };
         let mut machine = Machine::new(options);
-        machine.spawn("caller", 1, 500_000, Caller::new(1, 0));
+        machine.spawn("caller", 1, 500_000, Steps::caller(1, 0));
         machine.run(60_000_000_000);
         machine.stats().grace_periods[0].end - machine.stats().grace_periods[0].start
     };

@@ -4,7 +4,7 @@
 
 use crate::common::{List, MS};
 use quiescent_sim::whatif::{self, doings::Awaited};
-use quiescent_sim::{Machine, Op, Options, Stats, settings};
+use quiescent_sim::{Machine, Op, Options, Queued, Stats, settings};
 use quiescent_trace::{Analysis, Filter, Findings, Kind, Reader, Source, Table, open};
 
 fn waits(input: impl Source) -> Findings {
@@ -24,11 +24,7 @@ fn simulated(op: &Op, sets: &[(&str, &str)]) -> (Stats, Options, Findings) {
     machine.keep_trace();
     machine.func("file_free");
     for (cpu, pause) in [(1, 17 * MS + 300_000), (2, 23 * MS + 700_000)] {
-        let queue = Op::Call {
-            func: 0,
-            lazy: false,
-            can_wake: true,
-        };
+        let queue = Op::Call(Queued::of(0).lazy(false));
         let ops = (1..5).flat_map(|n| [Op::SleepUntil(n * pause), queue.clone(), op.clone()]);
         machine.spawn(&format!("waiter/{cpu}"), cpu, 0, List::new(ops.collect()));
     }

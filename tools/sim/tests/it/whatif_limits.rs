@@ -7,7 +7,7 @@ use quiescent_report::Control;
 use quiescent_sim::whatif::doings::{Awaited, Step};
 use quiescent_sim::whatif::{self, Answer, Direction, Feed, Line, Placement, Request, Trace};
 use quiescent_sim::{
-    Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Op, Options, Smp, Workload, settings,
+    Arrivals, Churn, Hog, IdleLoop, Machine, Op, Options, Queued, Smp, Steps, Workload, settings,
 };
 use quiescent_trace::{Options as Known, Window};
 
@@ -46,7 +46,7 @@ fn computes(smp: Smp, hogs: &[u32], sets: &[(&str, &str)]) -> String {
     }
     let arrivals = (0..300).map(|n| Arrivals {
         at: 5 * MS + n * 13 * MS + (n * n * 7919) % MS,
-        calls: vec![(func, false, true)],
+        calls: vec![Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
     machine.run(UNTIL + 200 * MS);
@@ -234,7 +234,7 @@ fn rcus_soft_interrupt_in_a_thread_is_the_models_own() {
     let func = machine.func("file_free");
     let arrivals = (0..40).map(|n| Arrivals {
         at: (5 + n * 50) * MS,
-        calls: vec![(func, false, true); 400],
+        calls: vec![Queued::of(func).lazy(false); 400],
     });
     machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
     machine.spawn("hog", 1, 0, Hog);
@@ -433,11 +433,11 @@ fn called_and_changed(pause: u64, sets: &[(&str, &str)], then: &[(&str, &str)]) 
     settings::apply(&mut options, sets).unwrap();
     let mut machine = Machine::new(options.clone());
     machine.keep_trace();
-    machine.spawn("caller", 1, 0, Caller::new(10_000, pause));
+    machine.spawn("caller", 1, 0, Steps::caller(10_000, pause));
     let func = machine.func("file_free");
     let arrivals = (0..100).map(|n| Arrivals {
         at: 5 * MS + n * 31 * MS,
-        calls: vec![(func, false, true)],
+        calls: vec![Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 2, 0, Churn::new(arrivals.collect()));
     machine.run(HALF);
@@ -658,7 +658,7 @@ fn laziness_is_read_off_callbacks_that_wait_while_no_grace_period_does() {
         let func = machine.func("file_free");
         let arrivals = (0..200).map(|n| Arrivals {
             at: 5 * MS + n * 13 * MS,
-            calls: vec![(func, lazy, true)],
+            calls: vec![Queued::of(func).lazy(lazy)],
         });
         machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
         let section = [Op::Lock, Op::Compute(1300 * MS), Op::Unlock];
@@ -714,11 +714,11 @@ fn callbacks_go_in_at_their_own_times() {
             let (lazy, can_wake) = (false, true);
             ops.extend([
                 Op::Kernel(4300),
-                Op::Call {
+                Op::Call(Queued {
                     func,
                     lazy,
                     can_wake,
-                },
+                }),
             ]);
         }
     }

@@ -5,7 +5,7 @@
 use quiescent_sim::whatif::doings::{Awaited, Step, Waited};
 use quiescent_sim::whatif::{self, Line, Trace};
 use quiescent_sim::{Arrivals, settings};
-use quiescent_sim::{Churn, IdleLoop, Machine, Op, Options, Stats, Work};
+use quiescent_sim::{Churn, IdleLoop, Machine, Op, Options, Queued, Stats, Work};
 use quiescent_trace::{Options as Known, Window};
 
 const MS: u64 = 1_000_000;
@@ -151,11 +151,7 @@ impl Work for Waiter {
             1 => Op::SleepUntil(now + self.pause + (self.step * 7919) % self.pause),
             2 => Op::Kernel(20_000),
             3 => match self.func {
-                Some(func) => Op::Call {
-                    func,
-                    lazy: false,
-                    can_wake: true,
-                },
+                Some(func) => Op::Call(Queued::of(func).lazy(false)),
                 None => Op::Kernel(5_000),
             },
             _ => self.op.clone(),
@@ -182,7 +178,7 @@ fn simulated(ops: &[Op], sets: &[(&str, &str)], trace: bool) -> (Stats, Vec<u8>)
     }
     let arrivals = (0..140).map(|n| Arrivals {
         at: 5 * MS + n * 31 * MS + n * 1000,
-        calls: vec![(func, false, true)],
+        calls: vec![Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 2, 0, Churn::new(arrivals.collect()));
     machine.window(FROM, UNTIL);

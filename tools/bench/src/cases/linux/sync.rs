@@ -56,46 +56,19 @@ const COUNTED: u64 = 100;
 /// Calls that are not counted, in which a library sets itself up.
 const FIRST: usize = 20;
 
-/// The cases, in the order they are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SyncCase {
-    /// A process of one thread.
-    SoleThread,
-    /// A second thread sleeps outside any section.
-    OtherAsleep,
-    /// A second thread reads in a loop.
-    ReaderLooping,
-}
-
-impl SyncCase {
-    /// All of them, in order.
-    pub const ALL: [SyncCase; 3] = [
-        SyncCase::SoleThread,
-        SyncCase::OtherAsleep,
-        SyncCase::ReaderLooping,
-    ];
-
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            SyncCase::SoleThread => "sole thread",
-            SyncCase::OtherAsleep => "other asleep",
-            SyncCase::ReaderLooping => "reader looping",
-        }
-    }
-}
-
-fn named(name: &str) -> Option<SyncCase> {
-    SyncCase::ALL.into_iter().find(|case| case.name() == name)
-}
+/// The cases, in the order they are printed: a process of one thread; a second thread sleeps outside any
+/// section; a second thread reads in a loop.
+pub const CASES: [&str; 3] = ["sole thread", "other asleep", LOOPING];
+/// The last of them.
+pub const LOOPING: &str = "reader looping";
 
 fn cells(given: &Given) -> Vec<Cell> {
     let mut subjects = subjects::selected(given.is("compare"));
     subjects.retain(|subject| subject.waiting.is_some());
-    let cell = |case: SyncCase, subject: &Subject, counts: bool| {
+    let cell = |case: &str, subject: &Subject, counts: bool| {
         let cell = Cell {
             once: counts,
-            ..Cell::of(given, subject.name, case.name()).with("count_fences", counts.into())
+            ..Cell::of(given, subject.name, case).with("count_fences", counts.into())
         };
         match counts {
             // Only a reader that is never on a CPU needs 5 seconds.
@@ -104,7 +77,7 @@ fn cells(given: &Given) -> Vec<Cell> {
         }
     };
     let mut cells = Vec::new();
-    for case in SyncCase::ALL {
+    for case in CASES {
         cells.extend(subjects.iter().map(|it| cell(case, it, false)));
         if !given.is("extremes") {
             cells.extend(subjects.iter().map(|it| cell(case, it, true)));
@@ -115,7 +88,7 @@ fn cells(given: &Given) -> Vec<Cell> {
 
 /// What no call could be measured of.
 fn remarks(report: &Report) -> String {
-    let [sole, _, looping] = SyncCase::ALL.map(SyncCase::name);
+    let [sole, _, looping] = CASES;
     let alone = report
         .rows
         .iter()
@@ -188,16 +161,16 @@ impl Session {
     /// Attaches this thread and makes the others, when the case has others.
     fn start(ask: &Ask) -> Result<Self, String> {
         let (subject, waiting) = subjects::that_waits(&ask.subject)?;
-        let case = named(&ask.case).ok_or_else(|| format!("no case `{}`", ask.case))?;
-        let others = match case {
-            SyncCase::SoleThread => 0,
-            SyncCase::OtherAsleep | SyncCase::ReaderLooping => ask.of("threads"),
+        let others = match CASES.iter().position(|case| *case == ask.case) {
+            None => return Err(format!("no case `{}`", ask.case)),
+            Some(0) => 0,
+            Some(_) => ask.of("threads"),
         };
         (subject.attach)();
         let session = Session {
             subject,
             waiting,
-            looping: case == SyncCase::ReaderLooping,
+            looping: ask.case == LOOPING,
             others: (0..others)
                 .map(|_| Other::start(subject, waiting))
                 .collect::<Result<_, _>>()?,
@@ -280,7 +253,7 @@ impl Other {
 mod tests {
     use super::*;
 
-    fn ask(subject: &str, case: SyncCase, extremes: bool) -> Said {
+    fn ask(subject: &str, case: &str, extremes: bool) -> Said {
         let given = SYNC
             .usual("true".into())
             .with("threads", 2)
@@ -288,7 +261,7 @@ mod tests {
         let given = given
             .with("budget_ms", 5_000)
             .with("extremes", extremes.into());
-        let cell = Cell::of(&given, "", case.name()).with("count_fences", 0);
+        let cell = Cell::of(&given, "", case).with("count_fences", 0);
         let ask = Ask {
             subject: subject.into(),
             ..cell.ask
@@ -300,13 +273,13 @@ mod tests {
     #[test]
     fn every_subject_waits_in_every_case() {
         for subject in subjects::all().iter().filter(|it| it.waiting.is_some()) {
-            for case in SyncCase::ALL {
+            for case in CASES {
                 for (extremes, count) in [(false, 2), (true, 3)] {
                     let figures = ask(subject.name, case, extremes).unwrap();
                     let all = figures.len() == count;
                     // On a busy machine no reader may have been on a CPU.
-                    assert!(all || case == SyncCase::ReaderLooping && figures.is_empty());
-                    assert!(figures.iter().all(|it| it.case == case.name()));
+                    assert!(all || case == LOOPING && figures.is_empty());
+                    assert!(figures.iter().all(|it| it.case == case));
                 }
             }
         }
@@ -318,7 +291,7 @@ mod tests {
             .into_iter()
             .filter(|it| it.waiting.is_none());
         for name in without.map(|it| it.name).chain(["no such library"]) {
-            let why = ask(name, SyncCase::SoleThread, false).unwrap_err();
+            let why = ask(name, CASES[0], false).unwrap_err();
             assert!(why.contains(name), "{why}");
         }
     }

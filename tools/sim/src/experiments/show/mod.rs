@@ -8,7 +8,7 @@ mod text;
 
 pub use rows::{report, rows};
 #[cfg(test)]
-pub use table::{table, unjudged};
+pub use table::tests::{table, unjudged};
 pub use text::text;
 
 use super::Source;

@@ -27,7 +27,7 @@ pub fn rows(modelled: &Modelled) -> Vec<Row> {
 /// Notes the rows and what was assumed.
 pub fn report(modelled: &Modelled, report: &mut Report) {
     report.rows.extend(rows(modelled));
-    for Part { name, outcome, .. } in modelled.parts() {
+    for Part { name, outcome, .. } in &modelled.parts {
         let mut basis: Vec<&str> = Vec::new();
         let all = outcome.comparisons.iter().map(|it| it.basis);
         for it in all.chain(outcome.shown.iter().map(|it| it.basis)) {

@@ -1,13 +1,11 @@
 //! Every published statement and figure beside the model's: where it is from, the verdict, and the basis.
 //!
-//! [`table`] writes it as Markdown, for `data/published-verdicts.md`, which a test compares with it; [`json`]
-//! has the same for scripts.
+//! The tests write it as Markdown, and compare `data/published-verdicts.md` with that; [`json`] has the same
+//! for scripts.
 
 use serde_json::{Value, json};
 
 use super::claims;
-#[cfg(test)]
-use crate::experiments::Modelled;
 use crate::experiments::sources::{Missed, Places};
 use crate::experiments::{Basis, Outcome, Source, Verdict};
 use quiescent_report::text::number::short;
@@ -60,84 +58,81 @@ fn judged(places: &Places, name: &str, outcome: &Outcome) -> Vec<Value> {
     figures.chain(statements).collect()
 }
 
-/// A line of the table; what it is judged by is left out if the line above has it.
-#[cfg(test)]
-fn line(part: &str, it: &Value, again: bool) -> String {
-    let of = |key: &str| it[key].as_str().unwrap_or_default();
-    let from = match it["source"].as_str() {
-        _ if again => String::new(),
-        Some(source) => format!("{source}: {}", of("place")),
-        None => "none found".into(),
-    };
-    let (says, metric) = (
-        if again { "" } else { of("says") },
-        of("metric").replace('_', " "),
-    );
-    let case = match of("case").starts_with(part) {
-        true => of("case").to_owned(),
-        false => format!("{part} {}", of("case")),
-    };
-    let rest = [
-        "published",
-        "model",
-        "kept_by",
-        "verdict",
-        "basis",
-        "missing_or_wrong",
-    ]
-    .map(of);
-    format!(
-        "| {from} | {says} | {case}: {metric} | {} |\n",
-        rest.join(" | ")
-    )
-}
-
-/// The table, in Markdown.
-#[cfg(test)]
-pub fn table(modelled: &Modelled) -> String {
-    let places = Places::read();
-    let mut text = String::from(
-        "| source: place | sentence | figure | published | model | kept by | verdict | basis | missing or \
-         wrong |\n|---|---|---|---|---|---|---|---|---|\n",
-    );
-    for part in modelled.parts() {
-        let (mut last, mut reason) = (None, json!(""));
-        for mut it in judged(&places, part.name, &part.outcome) {
-            let missed = it["missing_or_wrong"].clone();
-            if missed != "" && missed == reason {
-                it["missing_or_wrong"] = "as above".into();
-            } else if missed != "" {
-                reason = missed;
-            }
-            let found = ["source", "place", "says"].map(|key| it[key].clone());
-            text += &line(part.name, &it, last.as_ref() == Some(&found));
-            last = Some(found);
-        }
-    }
-    text
-}
-
-/// Sentences that no figure judges, with the reasons, in Markdown.
-#[cfg(test)]
-pub fn unjudged() -> String {
-    let places = Places::read();
-    let mut text =
-        String::from("| source: place | sentence | why it has no row |\n|---|---|---|\n");
-    for (it, why) in places.unjudged() {
-        text += &format!("| {}: {} | {} | {why} |\n", it.source, it.place, it.says);
-    }
-    text
-}
-
-/// The same of one experiment, for a report.
+/// What of an experiment is judged, for a report.
 pub(super) fn json(name: &str, outcome: &Outcome) -> Vec<Value> {
     judged(&Places::read(), name, outcome)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::experiments::{Comparison, Part, Script};
+    use crate::experiments::{Comparison, Modelled, Part, Script};
+
+    /// A line of the table; what it is judged by is left out if the line above has it.
+    fn line(part: &str, it: &Value, again: bool) -> String {
+        let of = |key: &str| it[key].as_str().unwrap_or_default();
+        let from = match it["source"].as_str() {
+            _ if again => String::new(),
+            Some(source) => format!("{source}: {}", of("place")),
+            None => "none found".into(),
+        };
+        let (says, metric) = (
+            if again { "" } else { of("says") },
+            of("metric").replace('_', " "),
+        );
+        let case = match of("case").starts_with(part) {
+            true => of("case").to_owned(),
+            false => format!("{part} {}", of("case")),
+        };
+        let rest = [
+            "published",
+            "model",
+            "kept_by",
+            "verdict",
+            "basis",
+            "missing_or_wrong",
+        ]
+        .map(of);
+        format!(
+            "| {from} | {says} | {case}: {metric} | {} |\n",
+            rest.join(" | ")
+        )
+    }
+
+    /// The table, in Markdown.
+    pub fn table(modelled: &Modelled) -> String {
+        let places = Places::read();
+        let mut text = String::from(
+            "| source: place | sentence | figure | published | model | kept by | verdict | basis | missing \
+             or wrong |\n|---|---|---|---|---|---|---|---|---|\n",
+        );
+        for part in &modelled.parts {
+            let (mut last, mut reason) = (None, json!(""));
+            for mut it in judged(&places, part.name, &part.outcome) {
+                let missed = it["missing_or_wrong"].clone();
+                if missed != "" && missed == reason {
+                    it["missing_or_wrong"] = "as above".into();
+                } else if missed != "" {
+                    reason = missed;
+                }
+                let found = ["source", "place", "says"].map(|key| it[key].clone());
+                text += &line(part.name, &it, last.as_ref() == Some(&found));
+                last = Some(found);
+            }
+        }
+        text
+    }
+
+    /// Sentences that no figure judges, with the reasons, in Markdown.
+    pub fn unjudged() -> String {
+        let places = Places::read();
+        let mut text =
+            String::from("| source: place | sentence | why it has no row |\n|---|---|---|\n");
+        for (it, why) in places.unjudged() {
+            text += &format!("| {}: {} | {} | {why} |\n", it.source, it.place, it.says);
+        }
+        text
+    }
 
     #[test]
     fn a_line_has_the_source_the_figures_and_the_basis_and_a_fitted_one_no_verdict() {

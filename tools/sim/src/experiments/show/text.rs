@@ -18,7 +18,7 @@ pub fn text(modelled: &Modelled, width: usize) -> String {
         name,
         what,
         outcome,
-    } in modelled.parts()
+    } in &modelled.parts
     {
         if outcome.comparisons.len() > MANY {
             table.row(summary(name, outcome));

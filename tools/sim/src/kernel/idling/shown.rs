@@ -1,7 +1,7 @@
 //! A run's figures of idle states, from its records.
 
 use super::{Book, Idling};
-use crate::idling::package::{Cause, Who, Window, within};
+use crate::idling::package::{Cause, Who, within};
 use crate::idling::{Blocked, By, Idled, Profile, Residency};
 use crate::kernel::state::System;
 
@@ -10,11 +10,10 @@ impl System {
     pub fn idled(&self) -> Option<Idled> {
         let mut idling = self.idling.clone()?;
         let window = (self.stats.from, self.stats.until);
-        for cpu in 0..self.options.cpus {
-            idling.closes(cpu, self.now, window);
+        for it in &idling.cpus {
+            idling.cpu_books[it.kind][it.slot].time += within(window, it.since, self.now);
         }
-        for core in 0..idling.cores.len() {
-            let it = &mut idling.cores[core];
+        for it in &idling.cores {
             let kind = idling.cpus[it.threads[0] as usize].kind;
             idling.core_books[kind][it.slot].time += within(window, it.since, self.now);
         }
@@ -74,12 +73,6 @@ impl System {
 }
 
 impl Idling {
-    /// The time until now counts for `cpu`.
-    fn closes(&mut self, cpu: u32, now: u64, window: Window) {
-        let it = &self.cpus[cpu as usize];
-        self.cpu_books[it.kind][it.slot].time += within(window, it.since, now);
-    }
-
     fn residencies(&self, books: &[Vec<Book>]) -> Vec<Residency> {
         let mut all = Vec::new();
         for (kind, books) in books.iter().enumerate() {

@@ -265,7 +265,7 @@ fn cpus_that_go_and_come_keep_the_books() {
     let func = machine.func("callback");
     let arrivals = (1..400).map(|i| crate::Arrivals {
         at: i * 5 * MS,
-        calls: vec![(func, false, true)],
+        calls: vec![crate::Queued::of(func).lazy(false)],
     });
     machine.spawn("churn", 1, 0, crate::Churn::new(arrivals.collect()));
     for (at, cpu, online) in [

@@ -128,13 +128,10 @@ fn idle(options: &Options) -> Result<(), String> {
     if let Some(limit) = package_limit
         && table.depth_of(limit).is_none()
     {
-        let states: Vec<&str> = (0..=table.package.len())
-            .map(|it| table.package_name(it))
-            .collect();
         return Err(format!(
             "`package_limit={limit}`: the package of `idle_table={name}` has no such state; give `none` or \
              one of {}",
-            states.join(", ")
+            table.package_names().join(", ")
         ));
     }
     power.as_ref().map_or(Ok(()), |it| it.fits(table))

@@ -1,7 +1,7 @@
 //! A callback's function, as a workload's file has it.
 
 use crate::base::error::Error;
-use crate::input::work::Queued;
+use crate::input::op::Queued;
 use crate::kernel::machine::Machine;
 use crate::text::fields::Fields;
 

@@ -101,11 +101,7 @@ fn rounds(it: &Fields<'_>, n: usize) -> Result<Steps, Error> {
     let (compute, time) = (it.time("compute", 0)?, varies(it, false)?);
     let sleep = |steps: Steps, ns| if ns > 0 { steps.pause(time(ns)) } else { steps };
     let waits = |steps: Steps, calls: bool| {
-        let steps = if compute > 0 {
-            steps.op(Op::Compute(compute))
-        } else {
-            steps
-        };
+        let steps = steps.compute(compute);
         if calls {
             steps.op(Op::Synchronize)
         } else {
@@ -143,7 +139,7 @@ fn queue(it: &Fields<'_>, n: usize, work: u64) -> Result<Steps, Error> {
     let every = varies(it, true)?(it.rate("rate")?);
     let (times, stop) = (it.count("times", 1)?, it.time("stop", u64::MAX)?);
     let (work, between) = (it.time("compute", work)?, it.time("between", 0)?);
-    let one = |it: Steps| it.due(every, stop).queue(n, times, work, between);
+    let one = |it: Steps| it.due(every, stop, false).queue(n, times, work, between);
     Ok(match every.mean {
         0 => Steps::default(),
         _ => Steps::default().repeat(None, one),
@@ -196,12 +192,7 @@ fn close(it: &Fields<'_>, n: usize) -> Result<Steps, Error> {
         (0..n).fold(it, Steps::call).op(Op::Leave)
     };
     let frame = |it: Steps| {
-        let it = it.arrivals(every, stop, true);
-        let it = if draw > 0 {
-            it.op(Op::Compute(draw))
-        } else {
-            it
-        };
+        let it = it.due(every, stop, true).compute(draw);
         it.repeat(Some(buffers), one)
     };
     Ok(match every.mean.min(buffers) {

@@ -34,43 +34,29 @@ fn per_s(count: u64, run: &Idled) -> f64 {
 fn states(it: &mut Figures, run: &Idled, all: &[Residency], about: fn(String) -> About) {
     for state in all {
         let about = about(state.name.clone());
-        let pct = pct(state.ns, state.of_ns);
-        it.add(about.clone(), "residency_pct", "%", pct);
-        let entries = per_s(state.entries, run);
-        it.add(about.clone(), "entries_per_s", "1/s", entries);
-        // Core states are not chosen by a governor.
-        if matches!(about, About::CpuState(_)) {
-            let early = per_s(state.too_deep, run);
-            it.add(about.clone(), "too_deep_per_s", "1/s", early);
-            it.add(
-                about,
-                "too_shallow_per_s",
-                "1/s",
-                per_s(state.too_shallow, run),
-            );
+        let chosen = matches!(about, About::CpuState(_)); // core states are not, by a governor
+        let mut add = it.of(about);
+        add("residency_pct", "%", pct(state.ns, state.of_ns));
+        add("entries_per_s", "1/s", per_s(state.entries, run));
+        if chosen {
+            add("too_deep_per_s", "1/s", per_s(state.too_deep, run));
+            add("too_shallow_per_s", "1/s", per_s(state.too_shallow, run));
         }
     }
 }
 
 fn package(it: &mut Figures, run: &Idled) {
     for (depth, state) in run.package.iter().enumerate() {
-        let about = About::PackageState(state.name.clone());
-        let share = pct(state.ns, state.of_ns);
-        it.add(about.clone(), "residency_pct", "%", share);
-        let entries = per_s(state.entries, run);
-        it.add(about.clone(), "entries_per_s", "1/s", entries);
+        let mut add = it.of(About::PackageState(state.name.clone()));
+        add("residency_pct", "%", pct(state.ns, state.of_ns));
+        add("entries_per_s", "1/s", per_s(state.entries, run));
         if depth == 0 {
             continue;
         }
-        let deeper = run.package_pct(&state.name);
-        it.add(about.clone(), "this_or_deeper_pct", "%", deeper);
-        for (metric, rcu) in [
-            ("blocked_by_rcu_pct", true),
-            ("blocked_by_others_pct", false),
-        ] {
-            let share = pct(run.blocked_ns(&state.name, rcu), run.ns);
-            it.add(about.clone(), metric, "%", share);
-        }
+        let blocked = |rcu| pct(run.blocked_ns(&state.name, rcu), run.ns);
+        add("this_or_deeper_pct", "%", run.package_pct(&state.name));
+        add("blocked_by_rcu_pct", "%", blocked(true));
+        add("blocked_by_others_pct", "%", blocked(false));
     }
 }
 
@@ -84,14 +70,9 @@ fn periods(it: &mut Figures, all: &[&Idled]) {
         for run in all {
             let period = run.periods[column];
             let idle: u64 = run.periods.iter().map(|it| it.ns).sum();
-            let about = About::IdlePeriods(length(&period));
-            it.add(
-                about.clone(),
-                "idle_periods_per_s",
-                "1/s",
-                per_s(period.count, run),
-            );
-            it.add(about, "idle_time_pct", "%", pct(period.ns, idle));
+            let mut add = it.of(About::IdlePeriods(length(&period)));
+            add("idle_periods_per_s", "1/s", per_s(period.count, run));
+            add("idle_time_pct", "%", pct(period.ns, idle));
         }
     }
 }
@@ -113,10 +94,8 @@ type Blame = (usize, String);
 
 fn blocked(it: &mut Figures, all: &[&Idled]) {
     let sums: Vec<BTreeMap<Blame, u64>> = all.iter().map(|run| sums(run)).collect();
-    let mut total: BTreeMap<Blame, u64> = BTreeMap::new();
-    for (blame, ns) in sums.iter().flatten() {
-        *total.entry(blame.clone()).or_default() += ns;
-    }
+    let each = sums.iter().flatten();
+    let total = sum(each.map(|(blame, ns)| (blame.clone(), *ns)));
     let mut order: Vec<(&Blame, &u64)> = total.iter().collect();
     order.sort_by(|a, b| (a.0.0, b.1, &a.0.1).cmp(&(b.0.0, a.1, &b.0.1)));
     for (blame, _) in order {
@@ -127,7 +106,8 @@ fn blocked(it: &mut Figures, all: &[&Idled]) {
             it.add(about.clone(), "blocked_pct", "%", pct(ns, run.ns));
         }
     }
-    let breaks: Vec<BTreeMap<String, u64>> = all.iter().map(|run| breaks(run)).collect();
+    let breaks = |run: &&Idled| sum(run.breaks.iter().map(|(by, count)| (name(by), *count)));
+    let breaks: Vec<BTreeMap<String, u64>> = all.iter().map(breaks).collect();
     let mut names: Vec<&String> = breaks.iter().flat_map(|it| it.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -141,19 +121,18 @@ fn blocked(it: &mut Figures, all: &[&Idled]) {
 }
 
 fn sums(run: &Idled) -> BTreeMap<Blame, u64> {
-    let mut sums = BTreeMap::new();
-    for Blocked { state, by, ns } in &run.blocked {
+    let one = |Blocked { state, by, ns }: &Blocked| {
         let depth = run.package.iter().position(|it| it.name == *state);
-        let depth = depth.expect("it is one of the package's");
-        *sums.entry((depth, name(by))).or_default() += ns;
-    }
-    sums
+        ((depth.expect("it is one of the package's"), name(by)), *ns)
+    };
+    sum(run.blocked.iter().map(one))
 }
 
-fn breaks(run: &Idled) -> BTreeMap<String, u64> {
+/// The sum of each key's values.
+fn sum<K: Ord>(all: impl Iterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
     let mut sums = BTreeMap::new();
-    for (by, count) in &run.breaks {
-        *sums.entry(name(by)).or_default() += count;
+    for (key, value) in all {
+        *sums.entry(key).or_default() += value;
     }
     sums
 }
@@ -176,7 +155,7 @@ fn watts(it: &mut Figures, run: &Idled) {
         return;
     };
     let (low, high) = energy.watts();
-    let about = About::Power(energy.profile.clone());
-    it.add(about.clone(), "watts_at_least", "W", low);
-    it.add(about, "watts_at_most", "W", high);
+    let mut add = it.of(About::Power(energy.profile.clone()));
+    add("watts_at_least", "W", low);
+    add("watts_at_most", "W", high);
 }

@@ -58,14 +58,14 @@ fn one(it: &mut Figures, stats: &Stats, about: &About, names: &[String]) {
         wakeups += count;
         last = Some(intervals);
     }
-    it.add(about.clone(), "wakeups", "wake-ups", wakeups as f64);
-    let per_s = wakeups as f64 / stats.seconds();
-    it.add(about.clone(), "wakeups_per_s", "1/s", per_s);
+    let mut add = it.of(about.clone());
+    add("wakeups", "wake-ups", wakeups as f64);
+    add("wakeups_per_s", "1/s", wakeups as f64 / stats.seconds());
     let thread = matches!(about, About::Thread(_));
     if let Some(intervals) = last.filter(|it| thread && it.count > 0) {
         let average = us(intervals.total) / intervals.count as f64;
-        it.add(about.clone(), "interval_us_min", "us", us(intervals.min));
-        it.add(about.clone(), "interval_us_max", "us", us(intervals.max));
-        it.add(about.clone(), "interval_us_avg", "us", average);
+        add("interval_us_min", "us", us(intervals.min));
+        add("interval_us_max", "us", us(intervals.max));
+        add("interval_us_avg", "us", average);
     }
 }

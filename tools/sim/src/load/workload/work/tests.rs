@@ -1,5 +1,5 @@
 use super::*;
-use crate::input::work::Queued;
+use crate::input::op::Queued;
 use crate::load::workload::Workload;
 
 /// The steps of a task that this section describes, with two callbacks of functions 7 and 8.
@@ -50,7 +50,7 @@ fn rounds_of_calls_with_pauses_and_rests() {
 #[test]
 fn callbacks_are_waited_for_after_the_calls_of_each_round() {
     let work = "work = \"rounds\"\nrounds = 2\nawaits = 2\ncallbacks = [{ func = \"a\" }]";
-    let wait = Queued::of(7).awaited();
+    let wait = Op::AwaitCallback(Queued::of(7));
     let round = [Op::Synchronize, wait.clone(), wait];
     assert_eq!(done(steps(work), 0, 99), [round.clone(), round].concat());
     assert!(done(steps("work = \"rounds\"\ncalls = 0"), 0, 9).is_empty());
@@ -80,7 +80,7 @@ fn a_switch_ends_before_the_next_begins() {
     let switch = |at: u64| {
         [
             Op::Kernel(3),
-            Queued::of(7).awaited(),
+            Op::AwaitCallback(Queued::of(7)),
             Op::SleepUntil(at + 73),
         ]
     };
@@ -123,7 +123,7 @@ fn each_cpu_goes_and_comes_back_before_the_next_one_goes() {
 fn a_frame_is_drawn_and_each_buffer_has_a_call_of_its_own() {
     let work = "work = \"close\"\nrate = 62500\nbuffers = 2\ncompute = \"500ns\"\nclose = \"20ns\"\nstop = \
                 \"40us\"";
-    let call = |func| Queued::of(func).call();
+    let call = |func| Op::Call(Queued::of(func));
     let close = |argument| {
         let name = crate::SysCallName::Close;
         let enter = Op::Enter { name, argument };
@@ -151,7 +151,7 @@ fn counts(work: Steps, until: u64) -> (usize, usize) {
     let all = &all[..end.unwrap_or(all.len())];
     let count = |of: fn(&Op) -> bool| all.iter().filter(|it| of(it)).count();
     (
-        count(|it| matches!(it, Op::Call { .. })),
+        count(|it| matches!(it, Op::Call(_))),
         count(|it| matches!(it, Op::SleepUntil(_))),
     )
 }
@@ -176,7 +176,7 @@ fn the_rate_is_the_one_that_was_asked_for_and_nothing_is_queued_after_the_stop()
     );
     // Work before the first callback, and between two.
     let once = done(queue("vary = 0\ntimes = 2"), 0, 9);
-    let [call, other] = [7, 8].map(|it| Queued::of(it).call());
+    let [call, other] = [7, 8].map(|it| Op::Call(Queued::of(it)));
     let between = Op::Kernel(500);
     let mut all = vec![
         Op::SleepUntil(1_000_001),
@@ -201,8 +201,8 @@ fn a_file_may_have_the_steps_themselves() {
             Op::Lock,
             Op::Compute(200_000),
             Op::Unlock,
-            b.call(),
-            a.awaited(),
+            Op::Call(b),
+            Op::AwaitCallback(a),
         ];
         let waits = [Op::Kernel(5), Op::Synchronize, Op::SleepUntil(at + 200_075)];
         [&reads[..], &waits[..]].concat()
