@@ -36,6 +36,7 @@ pub use expedited::Doing;
 pub use kernel::KernelCpu;
 pub use offloading::{OgStep, Wakeups};
 pub use silent::Silent;
+pub use tasks::Task;
 
 /// Counters of what the test host has done for the engine. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

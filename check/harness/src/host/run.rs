@@ -1,6 +1,7 @@
 //! Driving: performs the engine's requests, and lets time pass.
 
 use super::{Role, TestHost};
+use crate::world::check;
 use quiescent_kernel::host::{CpuId, Next, Pos};
 use quiescent_kernel::{Global, Phase};
 
@@ -62,11 +63,7 @@ impl TestHost {
         if matches!(next, Next::Sleep(_) | Next::Done) {
             self.pause(role.cpu);
         }
-        if let Some(tree) = self.world.global.tree() {
-            tree.check();
-        }
-        self.world.global.check_readers();
-        self.world.global.check_expedited();
+        check(&self.world.global);
         next
     }
 

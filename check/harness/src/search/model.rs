@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 
-use crate::host::KernelCpu;
+use crate::host::{KernelCpu, Task};
 use quiescent_kernel::event::{Event, FutureEvent};
 use quiescent_kernel::{CpuId, Global, Host, LeafId, Next, Phase, Pos, Seen, Tasks};
 
@@ -38,21 +38,12 @@ impl Cpu {
     }
 }
 
-/// A task that was preempted in a section that is still open; otherwise all fields are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Preempted {
-    pub used: bool,
-    /// The number of its open sections, while it is switched out.
-    pub depth: u32,
-    pub on: Option<usize>,
-}
-
 /// All CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine {
     pub cpus: Vec<Cpu>,
     /// Tasks that were preempted in a section.
-    pub tasks: Vec<Preempted>,
+    pub tasks: Vec<Task>,
     always_quiescent: bool,
     fanout: u32,
 }
@@ -67,7 +58,8 @@ impl Machine {
 
     /// The preempted task that continues on `cpu`.
     pub fn task_on(&self, cpu: usize) -> Option<usize> {
-        self.tasks.iter().position(|task| task.on == Some(cpu))
+        let here = |task: &Task| task.on == Some(cpu as CpuId);
+        self.tasks.iter().position(here)
     }
 
     pub fn leaf_of(&self, cpu: usize) -> LeafId {
@@ -223,7 +215,7 @@ impl State {
             engine,
             machine: Machine {
                 cpus,
-                tasks: vec![Preempted::default(); bounds.budget.preempts.min(3).into()],
+                tasks: vec![Task::default(); bounds.budget.preempts.min(3).into()],
                 always_quiescent: bounds.broken == Broken::OwnQuiescent,
                 fanout: bounds.fanout,
             },
