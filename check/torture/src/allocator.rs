@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn blocks_are_counted_poisoned_and_freed_once() {
         keep(8);
-        let entry: &'static Entry = Box::leak(Box::new(Entry::new()));
+        let entry: &'static Entry = Box::leak(Box::new(Entry::default()));
         assert!(entry.take(1, Kind::RetirePtr, crate::book::entry::DOMAIN));
         let block = Box::into_raw(Box::new(Element::new(entry, 1, Kind::RetirePtr)));
         // SAFETY: just made.

@@ -54,8 +54,7 @@ pub fn run(mut hand: Hand) {
         if fork(&mut hand) {
             hand.acted();
         }
-        let pause = Duration::from_millis(hand.numbers.next() % 60);
-        hand.sleep(pause);
+        hand.rest(60);
     }
 }
 

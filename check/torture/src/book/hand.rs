@@ -122,6 +122,21 @@ impl Hand {
         }
     }
 
+    /// Sleeps for less than so many milliseconds.
+    pub fn rest(&mut self, milliseconds: u64) {
+        let time = self.numbers.next() % (1000 * milliseconds);
+        self.sleep(Duration::from_micros(time));
+    }
+
+    /// Acts until the run is over, and rests for less than so many milliseconds after each time.
+    pub fn act_and_rest(mut self, milliseconds: u64, mut action: impl FnMut(&mut Hand)) {
+        while self.goes_on() {
+            action(&mut self);
+            self.acted();
+            self.rest(milliseconds);
+        }
+    }
+
     /// Sleeps for up to so many microseconds, often not at all.
     pub fn dawdle(&mut self, microseconds: usize) {
         match self.numbers.below(4) {

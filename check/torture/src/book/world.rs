@@ -126,7 +126,7 @@ impl World {
             ring.belongs_to(role, number);
             Place {
                 role,
-                ledger: Ledger::new(),
+                ledger: Ledger::default(),
                 beat: AtomicU64::new(0),
                 thread: AtomicI32::new(0),
                 doing: AtomicU8::new(0),
