@@ -92,6 +92,22 @@ where
     reader.join();
 }
 
+/// Two registered threads read, and replace the object one after the other, in either order.
+pub fn two_that_read(model: Model) {
+    let world = World::new(model);
+    let other = world.registered(|w| {
+        w.read();
+        w.replace_and_free(1);
+    });
+    world.domain.enter();
+    world.domain.register();
+    world.begin(1);
+    world.replace_and_free(2);
+    world.read();
+    other.join();
+    world.domain.leave();
+}
+
 /// The thread has read here before the scenario begins.
 pub fn is_known<S: Side>(world: &World, side: S) {
     drop(side.enter());
