@@ -196,10 +196,9 @@ impl TestHost {
                 caller.doing = Doing::Returned;
             }
         }
-        if wake.last {
-            Doing::Returned
-        } else {
-            Doing::Wakes
+        match wake.last {
+            true => Doing::Returned,
+            false => Doing::Wakes,
         }
     }
 

@@ -159,12 +159,7 @@ impl TestHost {
     /// Lets a CPU take ticks from now on (it stays awake), or stops its tick.
     pub fn set_ticking(&mut self, cpu: CpuId, ticking: bool) {
         self.ticking[cpu as usize] = ticking;
-        let kernel = &mut self.machine.cpus[cpu as usize];
-        if ticking {
-            kernel.wake();
-        } else {
-            kernel.sleep();
-        }
+        self.machine.cpus[cpu as usize].keep_awake(ticking);
     }
 
     /// A tick: a CPU notes its quiescent state, if it is in no section.

@@ -242,20 +242,18 @@ impl State {
                 *caller = AWAY;
             }
         }
-        if wake.last {
-            Doing::Returned
-        } else {
-            Doing::Wakes
+        match wake.last {
+            true => Doing::Returned,
+            false => Doing::Wakes,
         }
     }
 
     pub fn interrupt(&mut self, i: usize, pad: &Pad) {
         self.exp.pending &= !(1 << i);
         let inside = self.machine.cpus[i].depth() > 0;
-        let at = if inside {
-            Interrupted::Section
-        } else {
-            Interrupted::Quiescent
+        let at = match inside {
+            true => Interrupted::Section,
+            false => Interrupted::Quiescent,
         };
         let owed = self.engine.exp_holdouts().any(|cpu| cpu as usize == i);
         let handled = self.engine.exp_interrupt(i as u32, at);

@@ -113,14 +113,12 @@ impl Host for Eyes<'_> {
     }
 
     fn trace(&self, event: &Event) {
+        let pad = self.pad;
         match *event {
             Event::Fqs { cpu, .. } => {
                 let outside = self.machine.cpus[cpu as usize].seen().outside;
-                self.pad.set(if outside {
-                    Mark::CreditOutside
-                } else {
-                    Mark::CreditChanged
-                });
+                pad.set_if(Mark::CreditOutside, outside);
+                pad.set_if(Mark::CreditChanged, !outside);
             }
             Event::FutureGracePeriod { event, .. } => match event {
                 FutureEvent::Prestarted => self.pad.set(Mark::Prestarted),
@@ -139,13 +137,10 @@ impl Host for Eyes<'_> {
                 gp_tasks,
                 ..
             } => {
-                self.pad
-                    .set_if(Mark::InitGone, self.initialises && mask != 0);
-                self.pad
-                    .set_if(Mark::InitDeserted, self.initialises && mask == 0);
-                self.pad.set_if(Mark::OnlyReaders, qsmask == 0 && gp_tasks);
-                self.pad
-                    .set_if(Mark::ReaderLast, mask == 0 && qsmask == 0 && !gp_tasks);
+                pad.set_if(Mark::InitGone, self.initialises && mask != 0);
+                pad.set_if(Mark::InitDeserted, self.initialises && mask == 0);
+                pad.set_if(Mark::OnlyReaders, qsmask == 0 && gp_tasks);
+                pad.set_if(Mark::ReaderLast, mask == 0 && qsmask == 0 && !gp_tasks);
             }
             Event::GracePeriodInit { level, qsmask, .. } => {
                 self.pad.set_if(Mark::LeafEmpty, level > 0 && qsmask == 0);
@@ -187,23 +182,17 @@ impl State {
     /// All CPUs are outside and nothing is requested; there is a tree and a grace-period thread.
     pub fn new(bounds: &Bounds) -> State {
         let away = bounds.absent | bounds.ghosts;
-        let cpus: Vec<Cpu> = (0..bounds.cpus as usize)
-            .map(|i| Cpu {
+        let cpu = |i: usize| {
+            let reads = u8::from(Bounds::is_in(bounds.readers, i));
+            Cpu {
                 word: KernelCpu::idle(),
                 present: !Bounds::is_in(away, i),
                 leaving: false,
-                sections: if Bounds::is_in(bounds.readers, i) {
-                    bounds.sections
-                } else {
-                    0
-                },
-                notes: if Bounds::is_in(bounds.readers, i) {
-                    bounds.notes
-                } else {
-                    0
-                },
-            })
-            .collect();
+                sections: reads * bounds.sections,
+                notes: reads * bounds.notes,
+            }
+        };
+        let cpus = (0..bounds.cpus as usize).map(cpu).collect();
         let mut engine = Global::new(bounds.config());
         if bounds.budget.preempts > 0 {
             let table = Tasks::new(bounds.budget.preempts.into()).expect("a small table");
