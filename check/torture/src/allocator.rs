@@ -88,8 +88,8 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
     FREED.fetch_add(1, Ordering::Relaxed);
     // SAFETY: a whole element, by its mark.
     let element = unsafe { &*block.cast::<Element>() };
-    if element.kind().plain() {
-        ending::freed(element.entry(), element.word());
+    if element.kind.plain() {
+        ending::freed(element.entry, element.word());
     }
     mark.store(POISON, Ordering::Relaxed);
     let size = SIZE.load(Ordering::Relaxed);
