@@ -4,18 +4,13 @@ use std::sync::Arc;
 
 use crate::common::watched::Watched;
 use crate::common::{
-    World, check, has_waited, join, no_slot_is_left, race, race_with_poller, read, registers,
-    thread_of, waits,
+    World, check, has_waited, join, no_slot_is_left, race, race_with_poller, registers, thread_of,
+    waits,
 };
-use crate::side::{Process, Side, nothing};
+use crate::side::{Process, Side, nothing, read, read_twice};
 use quiescent_on_loom as rcu;
 use rcu::RcuCell;
 use rcu::check::Model as Domain;
-
-fn reads_twice(world: &World, process: Process) {
-    process.read_once(world);
-    process.read_once(world);
-}
 
 #[test]
 fn reader_against_updater() {
@@ -24,7 +19,7 @@ fn reader_against_updater() {
 
 #[test]
 fn reader_that_comes_back_at_once() {
-    check("two sections", 5, || race(nothing, [reads_twice]));
+    check("two sections", 5, || race(nothing, [read_twice::<Process>]));
 }
 
 #[test]
@@ -57,7 +52,7 @@ fn one_call_against_a_newcomer() {
 fn two_updates_in_a_row() {
     check("two updates", 4, || {
         let world = World::new(Domain::new());
-        let reader = world.thread(|w| reads_twice(w, Process));
+        let reader = world.thread(|w| read_twice(w, Process));
         world.domain.enter();
         Process.update(&world);
         world.publish(2);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::common::watched::Watched;
 use crate::common::{
     World, check_unfenced, has_waited, join, no_slot_is_left, race, race_inside, race_with_poller,
-    read, registers, thread_of, waits,
+    registers, thread_of, waits,
 };
-use crate::side::{Process, Side, nothing};
+use crate::side::{Process, Side, nothing, read};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 

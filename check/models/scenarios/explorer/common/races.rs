@@ -10,7 +10,7 @@ use rcu::check::Model;
 use rcu::{Many, RcuDomain};
 
 use super::{World, join_all};
-pub use crate::side::{Body, Process, Side, has_read, nothing};
+pub use crate::side::{Body, Process, Side, has_read, nothing, read, read_twice};
 
 /// `readers`, so many of which are `ready` before it begins, against an updater that has done `before`.
 pub fn race<S: Side, const N: usize>(
