@@ -119,6 +119,18 @@ impl World {
     }
 }
 
+/// Checks the invariants of the tree, of the blocked readers, and of the expedited grace periods.
+///
+/// # Panics
+/// If one is violated.
+pub fn check(engine: &Global) {
+    if let Some(tree) = engine.tree() {
+        tree.check();
+    }
+    engine.check_readers();
+    engine.check_expedited();
+}
+
 /// The result of a call about offloading.
 pub trait Asks {
     /// What it asks the host to do.

@@ -83,3 +83,14 @@ pub fn nothing<S: Side>(_: &World, _: S) {}
 pub fn has_read<S: Side>(_: &World, side: S) {
     drop(side.enter());
 }
+
+/// A section that reads once.
+pub fn read<S: Side>(world: &World, side: S) {
+    side.read_once(world);
+}
+
+/// Two such sections.
+pub fn read_twice<S: Side>(world: &World, side: S) {
+    side.read_once(world);
+    side.read_once(world);
+}

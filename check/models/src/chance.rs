@@ -1,7 +1,7 @@
 //! Random numbers, the same for each seed.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): good enough to choose schedules; any number is a seed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rng(u64);
 
 impl Rng {

@@ -28,6 +28,7 @@
 //! * Time-outs never fire, and there are no spurious wake-ups: a lost wake-up is a deadlock.
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize as RealUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::{CELLS, TICK_NS};
@@ -57,24 +58,9 @@ std::thread_local! {
     static SLEEPERS: RefCell<Vec<(usize, thread::Thread)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A word that all model threads of an execution share.
-struct Word(Cell<usize>);
-
-// SAFETY: model threads are fibers on one OS thread.
-unsafe impl Sync for Word {}
-
-impl Word {
-    fn get(&self) -> usize {
-        self.0.get()
-    }
-
-    fn set(&self, value: usize) {
-        self.0.set(value);
-    }
-}
-
 loom::lazy_static! {
-    static ref EXECUTION: Word = Word(Cell::new(0));
+    /// A word that all model threads of an execution share. (They are fibers on one OS thread.)
+    static ref EXECUTION: RealUsize = RealUsize::new(0);
     /// The words of light fences, one for each thread.
     static ref LIGHT: [AtomicU32; MAX_THREADS] = std::array::from_fn(|_| AtomicU32::new(0));
 }
@@ -148,10 +134,10 @@ pub fn begin() {
 /// Who calls this comes after all that came before the first call: loom orders threads by their use of a
 /// static.
 pub fn of_execution(make: impl FnOnce() -> usize) -> usize {
-    if EXECUTION.get() == 0 {
-        EXECUTION.set(make());
+    if EXECUTION.load(Relaxed) == 0 {
+        EXECUTION.store(make(), Relaxed);
     }
-    EXECUTION.get()
+    EXECUTION.load(Relaxed)
 }
 
 /// Sleeps while `word` holds `expected`, until [`futex_wake`]; false, as there are no time-outs.

@@ -88,8 +88,8 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
     FREED.fetch_add(1, Ordering::Relaxed);
     // SAFETY: a whole element, by its mark.
     let element = unsafe { &*block.cast::<Element>() };
-    if element.kind().plain() {
-        ending::freed(element.entry(), element.word());
+    if element.kind.plain() {
+        ending::freed(element.entry, element.word());
     }
     mark.store(POISON, Ordering::Relaxed);
     let size = SIZE.load(Ordering::Relaxed);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn blocks_are_counted_poisoned_and_freed_once() {
         keep(8);
-        let entry: &'static Entry = Box::leak(Box::new(Entry::new()));
+        let entry: &'static Entry = Box::leak(Box::new(Entry::default()));
         assert!(entry.take(1, Kind::RetirePtr, crate::book::entry::DOMAIN));
         let block = Box::into_raw(Box::new(Element::new(entry, 1, Kind::RetirePtr)));
         // SAFETY: just made.

@@ -88,12 +88,8 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 fn fence(text: &str) -> Result<Fence, String> {
-    match text {
-        "any" => Ok(Fence::Any),
-        "membarrier" => Ok(Fence::Membarrier),
-        "fenced" => Ok(Fence::Fenced),
-        _ => Err("give any, membarrier or fenced".into()),
-    }
+    text.parse()
+        .map_err(|_| "give any, membarrier or fenced".into())
 }
 
 #[cfg(test)]

@@ -1,11 +1,8 @@
 //! The minimum of a run that was long enough: every actor has acted, a lazy callback has run, and the
 //! counters that its scenario names have increased. A run that does nothing proves nothing.
 
-use std::sync::atomic::Ordering;
-
 use quiescent::statistics;
 
-use crate::book::kind::Kind;
 use crate::book::role::Role;
 use crate::book::world::World;
 
@@ -30,7 +27,5 @@ pub fn missing(world: &World) -> Vec<String> {
 
 /// The number of lazily queued entries that have run.
 pub fn lazily(world: &World) -> u64 {
-    let lazy = Kind::ALL.into_iter().filter(|kind| kind.is_lazy());
-    lazy.map(|kind| world.tallies[kind as usize].done.load(Ordering::Relaxed))
-        .sum()
+    world.done(|kind| kind.is_lazy())
 }

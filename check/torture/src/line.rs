@@ -1,15 +1,15 @@
 //! The progress line of an interval: its counts, in words. All counts are in the rows of the report.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use quiescent::statistics;
 use quiescent_report::text::number::{brief, short};
 
 use crate::book::finding::Finding;
+use crate::book::get;
 use crate::book::latency::Counts;
-use crate::book::role::{ROLES, Role};
+use crate::book::role::{READERS, ROLES, Role};
 use crate::book::world::World;
 
 /// The counters at one moment.
@@ -27,7 +27,6 @@ pub struct Line {
 impl Line {
     /// The counters now.
     pub fn new(world: &World) -> Line {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let statistics = statistics();
         let mut latency = Counts::default();
         for tally in &world.tallies {
@@ -46,8 +45,7 @@ impl Line {
 
     /// The counts since an earlier moment, short enough for a line of a terminal.
     pub fn since(&self, earlier: &Line) -> String {
-        let readers = [Role::Reader, Role::SrcuReader, Role::DomainReader];
-        let read = |line: &Line| readers.map(|it| line.acts[it as usize]).iter().sum::<u64>();
+        let read = |line: &Line| READERS.map(|it| line.acts[it as usize]).iter().sum::<u64>();
         let disposals = self.done - earlier.done;
         let mut text = format!(
             "{:>5.1} s: {} sections, {} grace periods, {} disposals, {} held",
@@ -69,11 +67,8 @@ impl Line {
         let ms = |ns: u64| short(ns as f64 / 1e6);
         match (self.latency.at(500), self.latency.at(990)) {
             (Some(half), Some(most)) => {
-                format!(
-                    "{text}; waits: half {} ms, 99 % {} ms at most",
-                    ms(half),
-                    ms(most)
-                )
+                let (half, most) = (ms(half), ms(most));
+                format!("{text}; waits: half {half} ms, 99 % {most} ms at most")
             }
             _ => text,
         }

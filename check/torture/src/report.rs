@@ -1,7 +1,6 @@
 //! The results of a run, as a table and in the form that every command shares (schema `quiescent/1`).
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use quiescent::statistics;
@@ -9,6 +8,7 @@ use quiescent::stats::Statistics;
 use quiescent_report::{Report as Shared, Row};
 
 use crate::book::finding::{self, Finding};
+use crate::book::get;
 use crate::book::kept;
 use crate::book::kind::Kind;
 use crate::book::latency::Counts;
@@ -65,7 +65,6 @@ pub(crate) const EVENTS: usize = 40;
 
 /// All counts but those of the kinds, by name. Roles that the run does not have are left out.
 fn counts(world: &World) -> Vec<(&'static str, u64)> {
-    let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let roles = Role::ALL.into_iter().map(|role| match role {
         Role::Signal => ("signal handler", role),
         Role::Churn => ("short-lived thread", role),
@@ -120,7 +119,6 @@ impl Report {
         notes: String,
         line: String,
     ) -> Report {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let findings = Finding::ALL.into_iter().map(|found| (found, found.count()));
         let kinds = Kind::ALL.into_iter().zip(&world.tallies);
         Report {
@@ -155,11 +153,8 @@ impl Report {
 
     /// The counts in one line, and what was found.
     pub fn text(&self) -> String {
-        let (name, seed) = (&self.options.name, self.options.seed);
-        let mut text = format!(
-            "{name}, seed {seed}: {}\n{:?}\n",
-            self.line, self.statistics
-        );
+        let (name, seed, line) = (&self.options.name, self.options.seed, &self.line);
+        let mut text = format!("{name}, seed {seed}: {line}\n{:?}\n", self.statistics);
         if self.stopped {
             text += "stopped early\n";
         }

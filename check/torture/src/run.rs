@@ -1,6 +1,5 @@
 //! One run: it starts the threads, watches them, and checks at the end that nothing is left.
 
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use crate::acts::{
 };
 use crate::book::element::MADE;
 use crate::book::finding::{self, Finding};
+use crate::book::get;
 use crate::book::hand::Hand;
 use crate::book::options::{Broken, Options};
 use crate::book::periods::{DOMAINS, SRCUS};
@@ -254,8 +254,7 @@ fn come_to_rest(world: &World) -> bool {
     let start = Instant::now();
     let left = || {
         let mut entries = world.places.iter().flat_map(|it| it.ledger.entries());
-        entries.any(|entry| !entry.is_free())
-            || MADE.load(Ordering::Relaxed) != allocator::FREED.load(Ordering::Relaxed)
+        entries.any(|entry| !entry.is_free()) || get(&MADE) != get(&allocator::FREED)
     };
     let own = Srcu::slots().is_some() || Domain::slots().is_some();
     while own && left() && start.elapsed() < world.options.patience {
@@ -289,10 +288,7 @@ fn check_empty(world: &World, notes: &mut String) {
             finding.note(None, queued.abs_diff(ran));
         }
     }
-    let (made, freed) = (
-        MADE.load(Ordering::Relaxed),
-        allocator::FREED.load(Ordering::Relaxed),
-    );
+    let (made, freed) = (get(&MADE), get(&allocator::FREED));
     if made != freed {
         *notes += &format!("{made} blocks were made, {freed} freed\n");
         Finding::Leaked.note(None, made.abs_diff(freed));
@@ -328,11 +324,7 @@ fn check_idle(world: &World, notes: &mut String) {
             .sum(),
     ];
     for ((planned, batched), counted) in world.panics.iter().zip(&world.batched).zip(counted) {
-        let (planned, batched) = (
-            planned.load(Ordering::Relaxed),
-            batched.load(Ordering::Relaxed),
-        );
-        check_panics(planned, batched, counted, notes);
+        check_panics(get(planned), get(batched), counted, notes);
     }
 }
 

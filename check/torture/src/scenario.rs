@@ -269,8 +269,8 @@ impl File {
             return Err((names.span(), why.into()));
         }
         let kind = |name: &Spanned<String>| {
-            Kind::named(name.as_ref())
-                .ok_or_else(|| unknown(name, "way", &Kind::ALL.map(Kind::name)))
+            let kind = name.as_ref().parse();
+            kind.map_err(|_| unknown(name, "way", &Kind::ALL.map(Kind::name)))
         };
         names.as_ref().iter().map(kind).collect()
     }

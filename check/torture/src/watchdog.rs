@@ -26,7 +26,6 @@ pub struct Watchdog {
     /// The time of the next pause or continuation.
     turn: Instant,
     paused: bool,
-    patience: Duration,
 }
 
 impl Watchdog {
@@ -40,7 +39,6 @@ impl Watchdog {
             numbers: Numbers::new(world.options.seed, u64::MAX / 2),
             turn: start + Duration::from_secs(2),
             paused: false,
-            patience: world.options.patience,
         }
     }
 
@@ -77,7 +75,7 @@ impl Watchdog {
             );
             if last != *beat || thread == 0 || self.paused {
                 (*beat, *since) = (last, now);
-            } else if now - *since > self.patience {
+            } else if now - *since > self.world.options.patience {
                 let doing = place.doing.load(Ordering::Relaxed).checked_sub(1);
                 let kind = doing.map(|kind| Kind::ALL[usize::from(kind)]);
                 Finding::Hang.note(kind, thread as u64);
@@ -94,18 +92,17 @@ impl Watchdog {
         if !now.is_multiple_of(10) {
             return None; // many entries: once a second is enough
         }
-        let patience = (self.patience.as_millis() / TICK.as_millis()) as u32;
+        let patience = (self.world.options.patience.as_millis() / TICK.as_millis()) as u32;
         for place in &self.world.places {
             for entry in place.ledger.entries() {
                 if let Some(since) = entry.queued_since().filter(|since| since + patience < now) {
                     // A caller that waits hangs; that is reported for its thread.
                     Finding::Late.note(Some(entry.kind()), entry.word());
-                    return Some(format!(
-                        "{} by a {} thread, queued {} s ago: not served\n",
-                        entry.kind().name(),
-                        place.role.name(),
-                        (now - since) / 10
-                    ));
+                    let (kind, role) = (entry.kind().name(), place.role.name());
+                    let ago = (now - since) / 10;
+                    let text =
+                        format!("{kind} by a {role} thread, queued {ago} s ago: not served\n");
+                    return Some(text);
                 }
             }
         }

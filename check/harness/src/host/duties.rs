@@ -14,7 +14,7 @@ use quiescent_kernel::fast_no_hz::IdleLook;
 use quiescent_kernel::host::{CpuId, Next, Pos};
 use quiescent_kernel::limits::{Around, Context};
 use quiescent_kernel::report::{HurryAnswer, QsReported};
-use quiescent_kernel::tick::{At, Interrupted, Ticked};
+use quiescent_kernel::tick::{At, Ticked};
 use quiescent_kernel::urgency::Nudge;
 
 impl TestHost {
@@ -166,14 +166,9 @@ impl TestHost {
     /// (preemptible), or in a section with preemption off.
     pub fn at(&self, cpu: CpuId) -> At {
         let depth = self.machine.depth(cpu);
-        let idle = !self.machine.cpus[cpu as usize].is_awake();
         At {
             now: self.machine.now,
-            from: if idle {
-                Interrupted::Idle
-            } else {
-                Interrupted::Kernel
-            },
+            from: self.machine.cpus[cpu as usize].context(),
             held: depth > 0 && !self.engine().config().tick.preemptible,
             depth,
             nohz_full: self.machine.nohz_full[cpu as usize],
@@ -212,13 +207,11 @@ impl TestHost {
             invoked += 1;
             let clock = batch.wants_clock(invoked);
             let elapsed_ns = clock.then(|| invoked * each_ns);
-            if batch.stops(
-                invoked,
-                Around {
-                    elapsed_ns,
-                    ..around
-                },
-            ) {
+            let around = Around {
+                elapsed_ns,
+                ..around
+            };
+            if batch.stops(invoked, around) {
                 break;
             }
         }
@@ -249,12 +242,7 @@ impl TestHost {
     /// idle.
     pub fn set_busy(&mut self, cpu: CpuId, busy: bool) {
         self.busy[cpu as usize] = busy;
-        let kernel = &mut self.machine.cpus[cpu as usize];
-        if busy {
-            kernel.wake();
-        } else {
-            kernel.sleep();
-        }
+        self.machine.cpus[cpu as usize].keep_awake(busy);
     }
 
     /// `cpu` runs without a tick where it can.

@@ -4,6 +4,7 @@
 //! or at once ([`TestHost::exp_drive`]).
 
 use super::TestHost;
+use crate::world::check;
 use quiescent_kernel::blocked::{Disabled, Later};
 use quiescent_kernel::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
 use quiescent_kernel::host::CpuId;
@@ -19,7 +20,7 @@ fn is_long(next: ExpNext) -> bool {
 }
 
 /// The next action of a caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doing {
     /// It climbs the funnel.
     Climbs,
@@ -107,11 +108,7 @@ impl TestHost {
             Doing::Sleeps(..) | Doing::Returned => doing,
         };
         self.exp.callers[caller].doing = next;
-        if let Some(tree) = self.world.global.tree() {
-            tree.check();
-        }
-        self.world.global.check_readers();
-        self.world.global.check_expedited();
+        check(&self.world.global);
         next
     }
 
@@ -199,10 +196,9 @@ impl TestHost {
                 caller.doing = Doing::Returned;
             }
         }
-        if wake.last {
-            Doing::Returned
-        } else {
-            Doing::Wakes
+        match wake.last {
+            true => Doing::Returned,
+            false => Doing::Wakes,
         }
     }
 

@@ -63,14 +63,27 @@ impl KernelCpu {
     /// A tick interrupts this CPU; returns the interrupted context. An idle CPU leaves the idle loop for the
     /// tick and enters it again, which a scan detects.
     pub fn tick(&mut self) -> Interrupted {
-        let from = if self.is_awake() {
-            Interrupted::Kernel
-        } else {
-            Interrupted::Idle
-        };
+        let from = self.context();
         self.watching.irq_enter();
         self.watching.irq_exit();
         from
+    }
+
+    /// What an interrupt finds, outside of sections.
+    pub fn context(&self) -> Interrupted {
+        match self.is_awake() {
+            true => Interrupted::Kernel,
+            false => Interrupted::Idle,
+        }
+    }
+
+    /// Stays awake from now on, or may idle.
+    pub fn keep_awake(&mut self, awake: bool) {
+        if awake {
+            self.wake();
+        } else {
+            self.sleep();
+        }
     }
 
     /// A momentary extended quiescent state of a CPU that is awake and outside every section.

@@ -36,6 +36,7 @@ pub use expedited::Doing;
 pub use kernel::KernelCpu;
 pub use offloading::{OgStep, Wakeups};
 pub use silent::Silent;
+pub use tasks::Task;
 
 /// Counters of what the test host has done for the engine. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,13 +83,8 @@ impl TestHost {
     /// A machine of `n` idle CPUs with Linux 6.12's defaults at `hz` ticks a second, its
     /// grace-period thread on CPU 0.
     pub fn kernel(n: u32, hz: u32, early_qs: EarlyQs) -> TestHost {
-        TestHost::kernel_with(
-            n,
-            Config {
-                early_qs,
-                ..Config::kernel_6_12(n, hz)
-            },
-        )
+        let config = Config::kernel_6_12(n, hz);
+        TestHost::kernel_with(n, Config { early_qs, ..config })
     }
 
     /// A machine of `n` idle CPUs with the given tunables.
@@ -235,10 +231,9 @@ impl TestHost {
         self.work = self.work.max(effects.deferred_until);
         self.exp.woken |= effects.wake_exp;
         self.nudges.extend(effects.nudge);
-        effects
-            .gp_end
-            .into_iter()
-            .for_each(|end| self.wake_queue(end));
+        if let Some(end) = effects.gp_end {
+            self.wake_queue(end);
+        }
     }
 
     fn trace_cpuqs(&self) {

@@ -1,6 +1,7 @@
 //! Driving: performs the engine's requests, and lets time pass.
 
 use super::{Role, TestHost};
+use crate::world::check;
 use quiescent_kernel::host::{CpuId, Next, Pos};
 use quiescent_kernel::{Global, Phase};
 
@@ -62,11 +63,7 @@ impl TestHost {
         if matches!(next, Next::Sleep(_) | Next::Done) {
             self.pause(role.cpu);
         }
-        if let Some(tree) = self.world.global.tree() {
-            tree.check();
-        }
-        self.world.global.check_readers();
-        self.world.global.check_expedited();
+        check(&self.world.global);
         next
     }
 
@@ -162,12 +159,7 @@ impl TestHost {
     /// Lets a CPU take ticks from now on (it stays awake), or stops its tick.
     pub fn set_ticking(&mut self, cpu: CpuId, ticking: bool) {
         self.ticking[cpu as usize] = ticking;
-        let kernel = &mut self.machine.cpus[cpu as usize];
-        if ticking {
-            kernel.wake();
-        } else {
-            kernel.sleep();
-        }
+        self.machine.cpus[cpu as usize].keep_awake(ticking);
     }
 
     /// A tick: a CPU notes its quiescent state, if it is in no section.

@@ -7,15 +7,15 @@ use super::TestHost;
 use quiescent_kernel::blocked::{Disabled, TaskId, Unlocked};
 use quiescent_kernel::host::CpuId;
 
-/// A task that was preempted in a section that is still open.
-#[derive(Clone, Copy, Debug, Default)]
-struct Task {
-    /// A number that identifies the task.
-    used: bool,
+/// A task that was preempted in a section that is still open; otherwise all fields are empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// There is such a task with this number.
+    pub used: bool,
     /// The number of its open sections, while it is switched out.
-    depth: u32,
+    pub depth: u32,
     /// The CPU on which it runs.
-    on: Option<CpuId>,
+    pub on: Option<CpuId>,
 }
 
 /// All such tasks.

@@ -5,6 +5,7 @@ use quiescent_kernel::{Next, Phase};
 use crate::search::bounds::Bounds;
 use crate::search::marks::Pad;
 use crate::search::model::{Cpu, State};
+use crate::search::notice::first_leaf;
 
 /// One indivisible action. The number is a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,9 +169,8 @@ impl State {
     /// Actions that happen without a choice.
     fn forced_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
         for (i, cpu) in self.machine.cpus.iter().enumerate() {
-            let n = i as u8;
             if cpu.leaving {
-                all.push(Action::Gone(n));
+                all.push(Action::Gone(i as u8));
             }
         }
         if self.work.is_some() {
@@ -208,10 +208,7 @@ impl State {
     /// A departing CPU holds a lock from its report until its bit is cleared; the visit of its leaf and the
     /// set-up of the leaf wait for that lock.
     fn waits_for_departure(&self, phase: Phase) -> bool {
-        let first_leaf = self
-            .engine
-            .tree()
-            .map_or(0, |tree| tree.geometry().first_leaf());
+        let first_leaf = first_leaf(&self.engine);
         let leaf = match phase {
             Phase::Hotplug(leaf) => leaf,
             Phase::Init(node) if node >= first_leaf => node - first_leaf,

@@ -96,10 +96,8 @@ impl State {
             noted = self.engine.published().global;
         }
         let owed = self.engine.holdouts().any(|cpu| cpu as usize == i);
-        pad.set_if(
-            Mark::LateReport,
-            owed && noted != self.engine.published().root,
-        );
+        let late = owed && noted != self.engine.published().root;
+        pad.set_if(Mark::LateReport, late);
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
         let effects = self.engine.report_qs(i as u32, noted, &eyes);
         let owes = self.engine.holdouts().any(|cpu| cpu as usize == i);

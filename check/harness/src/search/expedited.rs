@@ -3,23 +3,11 @@
 use quiescent_kernel::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
 use quiescent_kernel::{Now, Phase, Seq};
 
+use crate::host::Doing;
 use crate::search::actions::Action;
 use crate::search::bounds::{Bounds, Broken};
 use crate::search::marks::{Mark, Pad};
 use crate::search::model::{Eyes, State};
-
-/// A caller's next action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Doing {
-    /// None: it was not called yet, or has returned.
-    Away,
-    Climbs,
-    Sleeps(usize, u8),
-    Contends,
-    Begins,
-    Drives(ExpNext),
-    Wakes,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Caller {
@@ -28,6 +16,13 @@ struct Caller {
     cookie: Seq,
     doing: Doing,
 }
+
+/// It was not called yet, or has returned; no later action depends on which caller it was.
+const AWAY: Caller = Caller {
+    agent: 0,
+    cookie: Seq::ZERO,
+    doing: Doing::Returned,
+};
 
 /// All callers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,13 +38,8 @@ pub struct Expediting {
 
 impl Expediting {
     pub fn new(calls: u8) -> Expediting {
-        let away = Caller {
-            agent: 0,
-            cookie: Seq::ZERO,
-            doing: Doing::Away,
-        };
         Expediting {
-            callers: vec![away; calls.min(3).into()],
+            callers: vec![AWAY; calls.min(3).into()],
             woken: false,
             pending: 0,
             hints: 0,
@@ -58,7 +48,7 @@ impl Expediting {
 
     /// Is there a caller that has not returned?
     pub fn has_callers(&self) -> bool {
-        self.callers.iter().any(|c| c.doing != Doing::Away)
+        self.callers.iter().any(|c| c.doing != Doing::Returned)
     }
 
     fn role_taken(&self) -> bool {
@@ -68,7 +58,7 @@ impl Expediting {
 
     fn may_step(&self, caller: &Caller) -> bool {
         match caller.doing {
-            Doing::Away | Doing::Sleeps(..) => false,
+            Doing::Returned | Doing::Sleeps(..) => false,
             Doing::Contends => !self.role_taken(),
             Doing::Drives(ExpNext::Sleep(None)) => self.woken,
             _ => true,
@@ -79,7 +69,7 @@ impl Expediting {
 impl State {
     /// Calls, each of which may or may not be made.
     pub fn expedite_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
-        let free = self.exp.callers.iter().any(|c| c.doing == Doing::Away);
+        let free = self.exp.callers.iter().any(|c| c.doing == Doing::Returned);
         if self.budget.expedites > 0 && free {
             let cpus = self.machine.cpus.iter().enumerate();
             let able = |i: usize| Bounds::is_in(bounds.callers, i);
@@ -116,7 +106,11 @@ impl State {
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
         let cookie = self.engine.exp_snap(&eyes);
         self.oracle.exp_cookie(cookie);
-        let free = self.exp.callers.iter().position(|c| c.doing == Doing::Away);
+        let free = self
+            .exp
+            .callers
+            .iter()
+            .position(|c| c.doing == Doing::Returned);
         let doing = Doing::Climbs;
         self.exp.callers[free.expect("there is room")] = Caller {
             agent,
@@ -126,12 +120,9 @@ impl State {
     }
 
     pub fn exp_step(&mut self, i: usize, refuse: bool, pad: &Pad) -> Result<(), String> {
-        let Caller {
-            agent,
-            cookie,
-            doing,
-        } = self.exp.callers[i];
-        let next = match doing {
+        let caller = self.exp.callers[i];
+        let (agent, cookie) = (caller.agent, caller.cookie);
+        let next = match caller.doing {
             Doing::Climbs => self.exp_climb(agent, cookie, pad),
             Doing::Contends => {
                 assert!(self.engine.exp_lock(), "the role was free");
@@ -144,13 +135,11 @@ impl State {
             }
             Doing::Drives(next) => Doing::Drives(self.exp_drive(agent, next, refuse, pad)?),
             Doing::Wakes => self.exp_wake(pad),
-            Doing::Away | Doing::Sleeps(..) => unreachable!("it does nothing"),
+            Doing::Returned | Doing::Sleeps(..) => unreachable!("it does nothing"),
         };
         self.exp.callers[i].doing = next;
-        if next == Doing::Away {
-            // No later action depends on which caller it was.
-            self.exp.callers[i].agent = 0;
-            self.exp.callers[i].cookie = Seq::ZERO;
+        if next == Doing::Returned {
+            self.exp.callers[i] = AWAY;
         }
         pad.set_if(Mark::ExpCookie, self.oracle.served_expedited());
         Ok(())
@@ -160,7 +149,7 @@ impl State {
         let leaf = self.machine.leaf_of(agent);
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
         let (mark, doing) = match self.engine.exp_climb(leaf, cookie, &eyes) {
-            Climb::Done => (Mark::ExpServed, Doing::Away),
+            Climb::Done => (Mark::ExpServed, Doing::Returned),
             Climb::Wait { node, queue } => (Mark::ExpSleep, Doing::Sleeps(node, queue)),
             Climb::Contend => (Mark::ExpContend, Doing::Contends),
             Climb::Begin => (Mark::ExpFast, Doing::Begins),
@@ -176,7 +165,7 @@ impl State {
         match self.engine.exp_begin(cookie, &eyes) {
             ExpBegin::Done => {
                 pad.set(Mark::ExpBeginServed);
-                Ok(Doing::Away)
+                Ok(Doing::Returned)
             }
             ExpBegin::Grow(cpus) => Err(format!("a kernel's tree has no room for {cpus}")),
             ExpBegin::Begun => {
@@ -244,29 +233,27 @@ impl State {
     fn exp_wake(&mut self, pad: &Pad) -> Doing {
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
         let Some(wake) = self.engine.exp_wake(&eyes) else {
-            return Doing::Away;
+            return Doing::Returned;
         };
         self.exp.woken |= wake.wake_exp;
         for caller in &mut self.exp.callers {
             let here = caller.doing == Doing::Sleeps(wake.node, wake.queue);
             if here && self.engine.exp_done(caller.cookie) {
-                *caller = Caller {
-                    agent: 0,
-                    cookie: Seq::ZERO,
-                    doing: Doing::Away,
-                };
+                *caller = AWAY;
             }
         }
-        if wake.last { Doing::Away } else { Doing::Wakes }
+        match wake.last {
+            true => Doing::Returned,
+            false => Doing::Wakes,
+        }
     }
 
     pub fn interrupt(&mut self, i: usize, pad: &Pad) {
         self.exp.pending &= !(1 << i);
         let inside = self.machine.cpus[i].depth() > 0;
-        let at = if inside {
-            Interrupted::Section
-        } else {
-            Interrupted::Quiescent
+        let at = match inside {
+            true => Interrupted::Section,
+            false => Interrupted::Quiescent,
         };
         let owed = self.engine.exp_holdouts().any(|cpu| cpu as usize == i);
         let handled = self.engine.exp_interrupt(i as u32, at);

@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 
-use crate::host::KernelCpu;
+use crate::host::{KernelCpu, Task};
 use quiescent_kernel::event::{Event, FutureEvent};
 use quiescent_kernel::{CpuId, Global, Host, LeafId, Next, Phase, Pos, Seen, Tasks};
 
@@ -38,21 +38,12 @@ impl Cpu {
     }
 }
 
-/// A task that was preempted in a section that is still open; otherwise all fields are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Preempted {
-    pub used: bool,
-    /// The number of its open sections, while it is switched out.
-    pub depth: u32,
-    pub on: Option<usize>,
-}
-
 /// All CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine {
     pub cpus: Vec<Cpu>,
     /// Tasks that were preempted in a section.
-    pub tasks: Vec<Preempted>,
+    pub tasks: Vec<Task>,
     always_quiescent: bool,
     fanout: u32,
 }
@@ -67,7 +58,8 @@ impl Machine {
 
     /// The preempted task that continues on `cpu`.
     pub fn task_on(&self, cpu: usize) -> Option<usize> {
-        self.tasks.iter().position(|task| task.on == Some(cpu))
+        let here = |task: &Task| task.on == Some(cpu as CpuId);
+        self.tasks.iter().position(here)
     }
 
     pub fn leaf_of(&self, cpu: usize) -> LeafId {
@@ -121,14 +113,12 @@ impl Host for Eyes<'_> {
     }
 
     fn trace(&self, event: &Event) {
+        let pad = self.pad;
         match *event {
             Event::Fqs { cpu, .. } => {
                 let outside = self.machine.cpus[cpu as usize].seen().outside;
-                self.pad.set(if outside {
-                    Mark::CreditOutside
-                } else {
-                    Mark::CreditChanged
-                });
+                pad.set_if(Mark::CreditOutside, outside);
+                pad.set_if(Mark::CreditChanged, !outside);
             }
             Event::FutureGracePeriod { event, .. } => match event {
                 FutureEvent::Prestarted => self.pad.set(Mark::Prestarted),
@@ -147,13 +137,10 @@ impl Host for Eyes<'_> {
                 gp_tasks,
                 ..
             } => {
-                self.pad
-                    .set_if(Mark::InitGone, self.initialises && mask != 0);
-                self.pad
-                    .set_if(Mark::InitDeserted, self.initialises && mask == 0);
-                self.pad.set_if(Mark::OnlyReaders, qsmask == 0 && gp_tasks);
-                self.pad
-                    .set_if(Mark::ReaderLast, mask == 0 && qsmask == 0 && !gp_tasks);
+                pad.set_if(Mark::InitGone, self.initialises && mask != 0);
+                pad.set_if(Mark::InitDeserted, self.initialises && mask == 0);
+                pad.set_if(Mark::OnlyReaders, qsmask == 0 && gp_tasks);
+                pad.set_if(Mark::ReaderLast, mask == 0 && qsmask == 0 && !gp_tasks);
             }
             Event::GracePeriodInit { level, qsmask, .. } => {
                 self.pad.set_if(Mark::LeafEmpty, level > 0 && qsmask == 0);
@@ -195,23 +182,17 @@ impl State {
     /// All CPUs are outside and nothing is requested; there is a tree and a grace-period thread.
     pub fn new(bounds: &Bounds) -> State {
         let away = bounds.absent | bounds.ghosts;
-        let cpus: Vec<Cpu> = (0..bounds.cpus as usize)
-            .map(|i| Cpu {
+        let cpu = |i: usize| {
+            let reads = u8::from(Bounds::is_in(bounds.readers, i));
+            Cpu {
                 word: KernelCpu::idle(),
                 present: !Bounds::is_in(away, i),
                 leaving: false,
-                sections: if Bounds::is_in(bounds.readers, i) {
-                    bounds.sections
-                } else {
-                    0
-                },
-                notes: if Bounds::is_in(bounds.readers, i) {
-                    bounds.notes
-                } else {
-                    0
-                },
-            })
-            .collect();
+                sections: reads * bounds.sections,
+                notes: reads * bounds.notes,
+            }
+        };
+        let cpus = (0..bounds.cpus as usize).map(cpu).collect();
         let mut engine = Global::new(bounds.config());
         if bounds.budget.preempts > 0 {
             let table = Tasks::new(bounds.budget.preempts.into()).expect("a small table");
@@ -223,7 +204,7 @@ impl State {
             engine,
             machine: Machine {
                 cpus,
-                tasks: vec![Preempted::default(); bounds.budget.preempts.min(3).into()],
+                tasks: vec![Task::default(); bounds.budget.preempts.min(3).into()],
                 always_quiescent: bounds.broken == Broken::OwnQuiescent,
                 fanout: bounds.fanout,
             },

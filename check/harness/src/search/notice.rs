@@ -4,9 +4,14 @@ use quiescent_kernel::{Global, Phase};
 
 use crate::search::marks::{Mark, Pad};
 
+/// The node of the first leaf.
+pub fn first_leaf(engine: &Global) -> usize {
+    engine.tree().map_or(0, |tree| tree.geometry().first_leaf())
+}
+
 /// Marks the engine's phase; `scans` were begun in this grace period.
 pub fn phase(scans: u8, engine: &Global, pad: &Pad) {
-    let first_leaf = engine.tree().map_or(0, |tree| tree.geometry().first_leaf());
+    let first_leaf = first_leaf(engine);
     pad.set(match engine.phase() {
         Phase::Idle => Mark::Idle,
         Phase::Fence => Mark::Fence,
@@ -30,14 +35,10 @@ pub fn step(before: Phase, engine: &Global, deferred: bool, pad: &Pad) {
         pad.set_if(Mark::NothingWanted, !started);
         let markers = engine.config().wait_markers;
         let waiting = engine.waiters().any_waiting();
-        pad.set_if(
-            Mark::NoMarker,
-            started && deferred && markers == 1 && waiting,
-        );
+        let none_is_free = deferred && markers == 1 && waiting;
+        pad.set_if(Mark::NoMarker, started && none_is_free);
     }
-    pad.set_if(
-        Mark::NoScan,
-        matches!(before, Phase::Init(_)) && after == Phase::Cleanup(0),
-    );
+    let ends = after == Phase::Cleanup(0);
+    pad.set_if(Mark::NoScan, ends && matches!(before, Phase::Init(_)));
     pad.set_if(Mark::BackToBack, before == Phase::End && engine.busy());
 }

@@ -14,6 +14,8 @@
 
 use quiescent_kernel::{FullCookie, Global, Phase, Pos, Seq};
 
+use crate::world::check;
+
 /// How far the first full grace period after a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
@@ -185,11 +187,7 @@ impl Oracle {
 
     /// Checks rules b, d and e, and drops satisfied requests. True if a cookie was found satisfied.
     pub fn look(&mut self, engine: &Global) -> Result<bool, String> {
-        if let Some(tree) = engine.tree() {
-            tree.check();
-        }
-        engine.check_readers();
-        engine.check_expedited();
+        check(engine);
         if engine.counts().offline_holdouts != 0 {
             return Err("e: an absent CPU was a holdout".into());
         }

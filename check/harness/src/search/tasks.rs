@@ -3,10 +3,11 @@
 use quiescent_kernel::blocked::{Disabled, Unlocked};
 use quiescent_kernel::{Host, Phase};
 
+use crate::host::Task;
 use crate::search::actions::Action;
 use crate::search::bounds::Broken;
 use crate::search::marks::{Mark, Pad};
-use crate::search::model::{Eyes, Preempted, State};
+use crate::search::model::{Eyes, State};
 use crate::search::oracle::of_task;
 
 impl State {
@@ -35,7 +36,7 @@ impl State {
     pub fn is_needed(&self, i: usize) -> bool {
         let mut cpus = self.machine.cpus.iter().enumerate();
         let elsewhere = cpus.any(|(j, cpu)| j != i && cpu.present && !cpu.leaving);
-        let waits = |task: &Preempted| task.used && task.on.is_none();
+        let waits = |task: &Task| task.used && task.on.is_none();
         !elsewhere && self.machine.tasks.iter().any(waits)
     }
 
@@ -55,7 +56,7 @@ impl State {
         let running = self.machine.task_on(i);
         let free = self.machine.tasks.iter().position(|task| !task.used);
         let task = running.or(free).expect("there is room for it");
-        self.machine.tasks[task] = Preempted {
+        self.machine.tasks[task] = Task {
             used: true,
             depth: self.machine.cpus[i].word.switch_out(),
             on: None,
@@ -83,7 +84,7 @@ impl State {
 
     pub fn resume(&mut self, task: usize, i: usize) {
         let entry = &mut self.machine.tasks[task];
-        entry.on = Some(i);
+        entry.on = Some(i as u32);
         let depth = std::mem::take(&mut entry.depth);
         self.machine.cpus[i].word.switch_in(depth);
     }
@@ -115,7 +116,7 @@ impl State {
         };
         pad.set_if(Mark::ExpReaderLast, effects.wake_exp && holdouts == 0);
         if let Some(task) = task {
-            self.machine.tasks[task] = Preempted::default();
+            self.machine.tasks[task] = Task::default();
         }
         self.woken |= effects.wake_gp;
         self.exp.woken |= effects.wake_exp;

@@ -21,18 +21,17 @@ use quiescent_core::domain::host::Host;
 use quiescent_core::domain::run::turn_of_overflow;
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
-use quiescent_core::prim::{self, witness};
-use quiescent_core::reader::counted::Counted;
-use quiescent_core::reader::records::ReaderRecords;
-use quiescent_core::reader::set::DomainReaders;
+use quiescent_core::prim;
 
 /// The nesting from which on a guard takes the overflow path: small in a model.
 pub const NEST_LIMIT: u64 = prim::NEST_LIMIT;
 /// Entries in a block of a queue: few in a model.
 pub const BLOCK: usize = prim::BLOCK;
 
-pub use quiescent_core::prim::witness::observe_frees;
-pub use slots::{QueueView, RecordView, SlotView, observe_stalls, thread_id};
+pub use crate::global::stalls::observe as observe_stalls;
+pub use quiescent_core::prim::thread_id;
+pub use quiescent_core::prim::witness::{crossings, helps, observe_frees};
+pub use slots::{QueueView, RecordView, SlotView};
 
 #[path = "check/slots.rs"]
 mod slots;
@@ -71,17 +70,20 @@ impl Model {
     /// loom. `spins_before`, `spins_after`: how often a driver checks again before it flags holdouts, and
     /// before it sleeps; small numbers keep explorations small.
     pub fn with_spins(spins_before: u16, spins_after: u16) -> Model {
-        Model::configured(spins_before, spins_after, |_| ())
+        Model::configured(|config| {
+            config.pace.spins_before_flag = spins_before;
+            config.pace.spins_after_flag = spins_after;
+        })
     }
 
     /// With the fewest spins.
     pub fn new() -> Model {
-        Model::with_spins(0, 0)
+        Model::configured(|_| ())
     }
 
     /// Callbacks are stamped in batches of `batch`, and deadlines expire at once.
     pub fn deferring(batch: u64) -> Model {
-        Model::configured(0, 0, |config| {
+        Model::configured(|config| {
             config.defer.batch = batch;
             config.defer.lazy_ns = 0;
             config.defer.lazy_grid_ns = 1;
@@ -91,7 +93,7 @@ impl Model {
 
     /// As [`deferring`](Model::deferring), but deadlines never expire.
     pub fn patient(batch: u64) -> Model {
-        Model::configured(0, 0, |config| {
+        Model::configured(|config| {
             config.defer.batch = batch;
             config.defer.lazy_ns = u64::MAX / 2;
             config.defer.prompt_ns = u64::MAX / 2;
@@ -101,12 +103,14 @@ impl Model {
     /// With the fewest spins, and a driver that does not run loses its role at once: every preemption counts
     /// as endless.
     pub fn taking_over() -> Model {
-        Model::configured(0, 0, |config| config.takeover_after_ns = 0)
+        Model::configured(|config| config.takeover_after_ns = 0)
     }
 
     /// For models with a clock: the deadlines expire at some time.
     pub fn living(life: Life) -> Model {
-        Model::configured(1, 1, |config| {
+        Model::configured(|config| {
+            config.pace.spins_before_flag = 1;
+            config.pace.spins_after_flag = 1;
             config.defer.batch = life.batch;
             config.defer.lazy_ns = life.lazy_ns;
             config.defer.lazy_grid_ns = 1;
@@ -118,10 +122,8 @@ impl Model {
         })
     }
 
-    fn configured(spins_before: u16, spins_after: u16, adapt: impl FnOnce(&mut Config)) -> Model {
+    fn configured(adapt: impl FnOnce(&mut Config)) -> Model {
         let mut config = global::config();
-        config.pace.spins_before_flag = spins_before;
-        config.pace.spins_after_flag = spins_after;
         adapt(&mut config);
         let process = Process::make(config);
         process.env.threads.mode.resolve();
@@ -149,10 +151,8 @@ impl Model {
 
     /// Forces fenced mode; before any thread has read.
     pub fn fenced(self) -> Model {
-        self.0
-            .env
-            .force_mode(crate::FenceMode::Fenced)
-            .expect("no thread has read");
+        let forced = self.0.env.force_mode(crate::FenceMode::Fenced);
+        forced.expect("no thread has read");
         self
     }
 
@@ -217,12 +217,9 @@ impl Model {
 
     /// Wakes the thread that plays the worker.
     pub fn kick(self) {
-        self.0
-            .env
-            .state
-            .called
-            .store(1, quiescent_core::prim::Ordering::Release);
-        self.0.env.alarm.kick();
+        let env = &self.0.env;
+        env.state.called.store(1, prim::Ordering::Release);
+        env.alarm.kick();
     }
 
     /// Whether the worker's timer is set. If not, the worker sleeps until it is kicked.
@@ -247,16 +244,6 @@ impl Model {
         self.0.env.state.drain(Until { deadline: None });
     }
 
-    /// How often an owner continued in the next block without a lock.
-    pub fn crossings(self) -> u64 {
-        witness::crossings()
-    }
-
-    /// How often a push of an owner took its queue's lock.
-    pub fn helps(self) -> u64 {
-        witness::helps()
-    }
-
     /// Makes an owner ask the engine at its next push, as when the program changes which threads reclaim.
     pub fn ask_soon(self) {
         self.0.env.state.queues().for_each(|queue| queue.ask_soon());
@@ -265,11 +252,7 @@ impl Model {
     /// Makes an [`Srcu`](crate::Srcu), with this model's policy for its callbacks and the fewest spins.
     /// Leaked.
     pub fn srcu(self) -> &'static crate::Srcu {
-        let mut config = *self.0.env.state.lock().engine.config();
-        config.readers = quiescent_engine::Readers::Indexed;
-        let readers = DomainReaders::Counted(Counted::new());
-        let domain = self.0.domain(0, readers, config);
-        Box::leak(Box::new(crate::Srcu::of(std::ptr::from_ref(domain).cast())))
+        Box::leak(Box::new(crate::Srcu::of(self.domain(0, true))))
     }
 
     /// Issues a heavy fence of this thread, or uses one that another thread issues.
@@ -299,12 +282,13 @@ impl Model {
     /// Makes the domain of the program with this number, with this model's policy and the fewest spins.
     /// Leaked.
     pub fn own_domain(self, number: u32) -> &'static crate::Domain {
+        Box::leak(Box::new(crate::Domain::of(self.domain(number, false))))
+    }
+
+    fn domain(self, number: u32, counted: bool) -> *const () {
         let config = *self.0.env.state.lock().engine.config();
-        let readers = DomainReaders::Records(ReaderRecords::new());
-        let domain = self.0.domain(number, readers, config);
-        Box::leak(Box::new(crate::Domain::of(
-            std::ptr::from_ref(domain).cast(),
-        )))
+        let domain = self.0.domain(number, counted, config);
+        std::ptr::from_ref(domain).cast()
     }
 
     /// The worker's work in these domains after a wake-up.

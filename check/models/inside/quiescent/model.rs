@@ -120,13 +120,19 @@ impl Process {
         }
     }
 
-    /// A domain of the program, with these readers and this policy.
+    /// A domain of the program with this policy, whose readers are counted or have records.
     pub(crate) fn domain(
         &'static self,
         number: u32,
-        readers: DomainReaders,
-        config: Config,
+        counted: bool,
+        mut config: Config,
     ) -> &'static Domain {
+        let readers = if counted {
+            config.readers = quiescent_engine::Readers::Indexed;
+            DomainReaders::Counted(Counted::new())
+        } else {
+            DomainReaders::Records(ReaderRecords::new())
+        };
         let settings = Settings::new(&config, 0);
         // SAFETY: it lives as long as the execution.
         let domain = unsafe { Domain::new(number, readers, settings, &self.env) };
@@ -166,14 +172,7 @@ fn cell(index: usize) -> usize {
 pub(crate) fn found(counted: bool) -> &'static Domain {
     let process = process();
     let number = 1 + (process.env.registry.made).fetch_add(1, Ordering::Relaxed) as u32;
-    let mut config = config();
-    let readers = if counted {
-        config.readers = quiescent_engine::Readers::Indexed;
-        DomainReaders::Counted(Counted::new())
-    } else {
-        DomainReaders::Records(ReaderRecords::new())
-    };
-    process.domain(number, readers, config)
+    process.domain(number, counted, config())
 }
 
 /// The environment that all domains share.
@@ -260,7 +259,9 @@ pub(crate) mod stalls {
         static OBSERVER: Cell<Option<Observer>> = const { Cell::new(None) };
     }
 
-    pub(crate) fn observe(begun: fn(), made: fn(&StallReport)) {
+    /// Until the next domain is created, stalls are reported to the scenario: `begun` is called before the
+    /// blocking readers are read, `made` with the report.
+    pub fn observe(begun: fn(), made: fn(&StallReport)) {
         OBSERVER.set(Some((begun, made)));
     }
 

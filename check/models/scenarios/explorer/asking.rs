@@ -1,120 +1,102 @@
 //! Fences that threads execute themselves when they are asked (`prim/asking.rs`): an answer stands for a
 //! heavy fence, at whatever point of the thread it is.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::common::reclaim::{owner, reclaiming};
-use crate::common::{World, check, join_all};
-use quiescent_models::explorer::Ordering::Relaxed;
-use quiescent_models::explorer::{AtomicU32, branching, light_fence};
+use crate::common::reclaim::{owner_beside_registered, retired};
+use crate::common::{World, check};
+use crate::words::{Words, expect_an_order};
+use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
-
-/// The words of the two sides.
-#[derive(Default)]
-struct Words {
-    readers: AtomicU32,
-    updaters: AtomicU32,
-    /// What the reader has seen.
-    seen: Cell<u32>,
-}
-
-impl Words {
-    fn store(&self) {
-        self.readers.store(1, Relaxed);
-        light_fence();
-    }
-
-    fn load(&self) {
-        self.seen.set(self.updaters.load(Relaxed));
-    }
-}
 
 /// A section, at whose end the thread answers.
 fn section() {
     drop(rcu::read_lock());
 }
 
-/// Whether the reader is registered, and what it does.
-type Body = (bool, fn(&Words));
-
-/// A reader and an asker each store a word and then load the other's: one of them sees the other.
-fn litmus(name: &str, registered: bool, body: fn(&Words)) {
-    thread_local! {
-        static BODY: Cell<Body> = const { Cell::new((true, |_| ())) };
-    }
-    BODY.set((registered, body));
-    check(name, 2, 2, || {
-        let (registered, body) = BODY.get();
+/// A reader and an asker each store a word and then load the other's: one of them sees the other. `asks`:
+/// the number of questions before the word is stored. `registered`: the reader registers first.
+fn litmus(name: &str, asks: u32, registered: bool, body: fn(&Words) -> u32) {
+    check(name, 2, 2, move || {
         let world = World::new(Domain::new().asking());
         let words = Rc::new(Words::default());
         let read = words.clone();
-        let reader = match registered {
-            true => world.registered(move |_| body(&read)),
-            false => world.thread(move |_| body(&read)),
-        };
+        let reader = world.thread(move |w| {
+            if registered {
+                w.come();
+            }
+            body(&read)
+        });
         world.domain.enter();
         world.begin(u32::from(registered));
-        words.updaters.store(1, Relaxed);
-        world.domain.ask();
-        let saw = words.readers.load(Relaxed);
+        (0..asks).for_each(|_| world.domain.ask());
+        let seen = words.update(|| world.domain.ask());
         branching(false);
-        reader.join();
-        assert!(
-            saw == 1 || words.seen.get() == 1,
-            "neither saw the other: no fence came between"
-        );
+        expect_an_order(reader.join(), seen);
     });
 }
 
 #[test]
 fn a_thread_that_answers_before() {
-    litmus("asking: before", true, |words| {
+    litmus("asking: before", 0, true, |words| {
         section();
         words.store();
-        words.load();
+        words.load()
     });
 }
 
 #[test]
 fn a_thread_that_answers_between() {
-    litmus("asking: between", true, |words| {
+    litmus("asking: between", 0, true, |words| {
         words.store();
         section();
-        words.load();
+        words.load()
     });
 }
 
 #[test]
 fn a_thread_that_answers_after() {
-    litmus("asking: after", true, |words| {
+    litmus("asking: after", 0, true, |words| {
         words.store();
-        words.load();
+        let saw = words.load();
         section();
+        saw
     });
 }
 
 /// An inner unlock answers as well, and so does a repin.
 #[test]
 fn a_thread_that_answers_inside_a_section() {
-    litmus("asking: inside", true, |words| {
+    litmus("asking: inside", 0, true, |words| {
         let mut guard = rcu::read_lock();
         words.store();
         section();
-        words.load();
+        let saw = words.load();
         guard.repin();
+        saw
     });
 }
 
 /// A thread that the asker does not see has a full fence of its own.
 #[test]
 fn a_thread_that_registers_meanwhile() {
-    litmus("asking: newcomer", false, |words| {
-        let guard = rcu::read_lock();
+    litmus("asking: newcomer", 0, false, |words| {
+        let _guard = rcu::read_lock();
         words.store();
-        words.load();
-        drop(guard);
+        words.load()
+    });
+}
+
+/// Two questions: what was answered for the first does not count for the second.
+#[test]
+fn an_answer_counts_for_its_own_question() {
+    litmus("asking: twice", 1, true, |words| {
+        section();
+        words.store();
+        let saw = words.load();
+        section();
+        saw
     });
 }
 
@@ -125,14 +107,12 @@ fn a_thread_in_a_leaf_that_is_being_vacated() {
     check("asking: vacated", 2, 1, || {
         let world = World::new(Domain::new().leaves(2).asking());
         let words = Rc::new(Words::default());
-        let saw = Rc::new(Cell::new(0));
         // These two fill the first leaf.
-        let (ask, seen) = (words.clone(), saw.clone());
+        let ask = words.clone();
         let asker = world.registered(move |w| {
-            ask.updaters.store(1, Relaxed);
-            w.domain.ask();
-            seen.set(ask.readers.load(Relaxed));
+            let seen = ask.update(|| w.domain.ask());
             branching(false); // a load of the reader that comes later sees the store above
+            seen
         });
         let driver = world.registered(|w| {
             w.domain.vacate(1);
@@ -143,44 +123,16 @@ fn a_thread_in_a_leaf_that_is_being_vacated() {
         branching(false);
         // A thread came and went: the second leaf exists, counts as occupied, and is empty.
         world.thread(|w| w.domain.register()).join();
-        let read = words.clone();
         let reader = world.thread(move |w| {
             w.pass_on();
             w.domain.register();
-            read.store();
-            read.load();
+            words.store();
+            words.load()
         });
         world.begin(3);
-        join_all([reader, driver, asker]);
-        assert!(
-            saw.get() == 1 || words.seen.get() == 1,
-            "neither saw the other: no fence came between"
-        );
-    });
-}
-
-/// Two questions: what was answered for the first does not count for the second.
-#[test]
-fn an_answer_counts_for_its_own_question() {
-    check("asking: twice", 2, 2, || {
-        let world = World::new(Domain::new().asking());
-        let words = Rc::new(Words::default());
-        let read = words.clone();
-        let reader = world.registered(move |_| {
-            section();
-            read.store();
-            read.load();
-            section();
-        });
-        world.domain.enter();
-        world.begin(1);
-        world.domain.ask();
-        words.updaters.store(1, Relaxed);
-        world.domain.ask();
-        let saw = words.readers.load(Relaxed);
-        branching(false);
-        reader.join();
-        assert!(saw == 1 || words.seen.get() == 1, "neither saw the other");
+        let saw = reader.join();
+        driver.join();
+        expect_an_order(saw, asker.join());
     });
 }
 
@@ -188,20 +140,16 @@ fn an_answer_counts_for_its_own_question() {
 #[test]
 fn nothing_is_freed_under_a_reader_that_answers() {
     check("asking: reclaim", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1).asking());
-        let reader = world.registered(|w| {
+        let (world, reader) = owner_beside_registered(Domain::deferring(1).asking(), |w| {
             w.read_thing();
             w.read_thing();
         });
-        world.domain.enter();
         world.retire([2]); // the slow way; from here on there is credit
         world.begin(1);
         world.publish(1);
         world.retire([0]);
         world.retire([3]);
-        branching(false);
-        reader.join();
-        world.finish();
+        world.end([reader]);
     });
 }
 
@@ -209,8 +157,7 @@ fn nothing_is_freed_under_a_reader_that_answers() {
 #[test]
 fn pushes_against_a_take_over_that_asks() {
     check("asking: take-over", 2, 1, || {
-        let world = owner(Domain::deferring(4).asking());
-        world.retire([0]);
+        let world = retired(Domain::deferring(4).asking(), [0]);
         world.beside_worker(|world| world.retire([1, 2]));
     });
 }
@@ -219,8 +166,7 @@ fn pushes_against_a_take_over_that_asks() {
 #[test]
 fn pops_against_a_take_over_that_asks() {
     check("asking: pop", 2, 1, || {
-        let world = owner(Domain::deferring(2).asking());
-        world.retire([0, 1]); // a batch, and its grace period
+        let world = retired(Domain::deferring(2).asking(), [0, 1]); // a batch, and its grace period
         world.beside_worker(|world| world.retire([2, 3]));
     });
 }

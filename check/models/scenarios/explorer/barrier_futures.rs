@@ -1,18 +1,16 @@
 //! The barrier as a future: entries queued before it was made have run when it is ready, and its task is
 //! woken.
 
-use crate::common::reclaim::{owner, reclaiming};
+use crate::common::reclaim::{owner_beside, owner_beside_registered, retired};
 use crate::common::tasks::{abandon, block_on};
 use crate::common::{World, check};
-use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
 #[test]
 fn a_task_against_the_worker() {
     check("barrier future", 2, 1, || {
-        let world = owner(Domain::patient(4));
-        world.retire([0]);
+        let world = retired(Domain::patient(4), [0]);
         world.call(1);
         world.serve_beside([], 0, |world| {
             block_on(rcu::barrier_async());
@@ -23,18 +21,12 @@ fn a_task_against_the_worker() {
 
 /// A task waits for entries queued here, beside another thread.
 fn task_beside(other: fn(&World)) {
-    let world = reclaiming(Domain::patient(4));
-    let other = world.registered(other);
-    world.domain.enter();
+    let (world, other) = owner_beside_registered(Domain::patient(4), other);
     world.call(1);
-    let worker = world.serving();
-    world.begin(1);
-    block_on(rcu::barrier_async());
-    assert!(world.is_gone(1), "queued before the future was made");
-    branching(false);
-    other.join();
-    worker.end(&world);
-    world.finish_patient();
+    world.serve_beside([other], 1, |world| {
+        block_on(rcu::barrier_async());
+        assert!(world.is_gone(1), "queued before the future was made");
+    });
 }
 
 #[test]
@@ -74,13 +66,10 @@ fn one_that_is_dropped_half_way() {
 #[test]
 fn a_task_against_an_owner_that_runs_its_callbacks() {
     check("barrier future and dropping owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        let owner = world.owner_that_drops();
-        world.domain.enter();
+        let (world, owner) = owner_beside(Domain::patient(1), World::drop_two);
         world.serve_beside([owner], 1, |world| {
             block_on(rcu::barrier_async());
-            world.expect_returned(0);
-            world.expect_returned(1);
+            world.expect_returned([0, 1]);
         });
     });
 }

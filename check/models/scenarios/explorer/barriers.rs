@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::common::reclaim::{owner, reclaiming};
+use crate::common::reclaim::{owner, owner_beside, owner_beside_registered, reclaiming, retired};
 use crate::common::{World, check};
 use quiescent_models::explorer::{JoinHandle, branching};
 use quiescent_on_explorer as rcu;
@@ -25,8 +25,7 @@ fn barrier_beside<const N: usize>(
 #[test]
 fn a_barrier_against_the_worker() {
     check("barrier", 2, 1, || {
-        let world = owner(Domain::patient(4));
-        world.retire([0]);
+        let world = retired(Domain::patient(4), [0]);
         world.call(1);
         barrier_beside(&world, [], 0, |w| w.expect_all_gone());
     });
@@ -46,14 +45,12 @@ fn a_barrier_covers_what_was_pushed_on_credit() {
 #[test]
 fn a_barrier_against_an_owner_that_goes_on() {
     check("barrier and owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let owner = world.thread(|w| {
+        let (world, owner) = owner_beside(Domain::patient(4), |w| {
             w.retire([0]);
             w.pass_on();
             w.retire([1]);
             w.call(2);
         });
-        world.domain.enter();
         barrier_beside(&world, [owner], 1, |w| {
             assert!(w.is_gone(0), "queued before the barrier")
         });
@@ -65,13 +62,11 @@ fn a_barrier_against_an_owner_that_goes_on() {
 #[test]
 fn a_barrier_against_an_owner_that_pops() {
     check("barrier and pops", 1, 1, || {
-        let world = reclaiming(Domain::patient(2));
-        let owner = world.thread(|w| {
+        let (world, owner) = owner_beside(Domain::patient(2), |w| {
             w.retire([0, 1, 2]);
             w.pass_on();
             w.retire([3, 4]);
         });
-        world.domain.enter();
         let worker = world.serving();
         world.begin(1);
         rcu::barrier();
@@ -88,13 +83,11 @@ fn a_barrier_against_an_owner_that_pops() {
 #[test]
 fn a_barrier_against_a_queue_that_departs() {
     check("barrier and departure", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let owner = world.thread(|w| {
+        let (world, owner) = owner_beside(Domain::patient(4), |w| {
             w.retire([0]);
             w.call(1);
             w.pass_on();
         });
-        world.domain.enter();
         barrier_beside(&world, [owner], 1, |w| w.expect_all_gone());
     });
 }
@@ -118,13 +111,11 @@ fn a_barrier_against_a_queue_that_is_inherited() {
 #[test]
 fn two_barriers() {
     check("two barriers", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let other = world.registered(|w| {
+        let (world, other) = owner_beside_registered(Domain::patient(4), |w| {
             w.retire([0]);
             rcu::barrier();
             assert!(w.is_gone(0), "queued before the other barrier");
         });
-        world.domain.enter();
         world.call(1);
         barrier_beside(&world, [other], 1, |w| {
             assert!(w.is_gone(1), "queued before the barrier")
@@ -135,32 +126,24 @@ fn two_barriers() {
 #[test]
 fn a_barrier_waits_for_a_reader() {
     check("barrier and reader", 2, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let reader = world.registered(|w| w.read_thing());
-        world.domain.enter();
+        let (world, reader) = owner_beside_registered(Domain::patient(4), World::read_thing);
         world.call(5);
-        let worker = world.serving();
-        world.begin(1);
-        world.publish(1);
-        world.retire([0]);
-        rcu::barrier();
-        world.expect_all_gone();
-        branching(false);
-        reader.join();
-        worker.end(&world);
-        world.finish_patient();
+        world.serve_beside([reader], 1, |world| {
+            world.publish(1);
+            world.retire([0]);
+            rcu::barrier();
+            world.expect_all_gone();
+        });
     });
 }
 
 #[test]
 fn a_barrier_in_fenced_mode() {
     check("fenced barrier", 1, 1, || {
-        let world = reclaiming(Domain::patient(4).fenced());
-        let owner = world.registered(|w| {
+        let (world, owner) = owner_beside_registered(Domain::patient(4).fenced(), |w| {
             w.retire([0]);
             w.call(1);
         });
-        world.domain.enter();
         world.retire([2]);
         barrier_beside(&world, [owner], 1, |w| {
             assert!(w.is_gone(2), "queued before the barrier")
@@ -172,23 +155,27 @@ fn a_barrier_in_fenced_mode() {
 #[test]
 fn a_barrier_against_an_owner_that_runs_destructors() {
     check("barrier and dropping owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        let owner = world.owner_that_drops();
-        world.domain.enter();
-        barrier_beside(&world, [owner], 1, |w| {
-            w.expect_returned(0);
-            w.expect_returned(1);
-        });
+        let (world, owner) = owner_beside(Domain::patient(1), World::drop_two);
+        barrier_beside(&world, [owner], 1, |w| w.expect_returned([0, 1]));
     });
 }
 
-/// The owner does nothing after the destructor that would report: it finds that it was asked.
+/// The owner does nothing after the destructor that would report: it finds that it was asked. If it `owes`
+/// the destructor, it runs that at the end of a section.
 fn owner_stays(owes: bool) {
-    let world = reclaiming(Domain::patient(1));
-    let owner = world.owner_that_stays(owes);
-    world.domain.enter();
+    let (world, owner) = owner_beside(Domain::patient(1), move |world| {
+        let guard = rcu::read_lock();
+        world.retire_long(0);
+        drop(guard);
+        world.pass_on();
+        world.retire_code(1); // drives in passing
+        let guard = owes.then(rcu::read_lock);
+        world.retire_code(2); // runs the first, or owes it
+        drop(guard); // runs what it owes
+        world.wait_reopened();
+    });
     barrier_beside(&world, [owner], 1, |w| {
-        w.expect_returned(0);
+        w.expect_returned([0]);
         w.reopen();
     });
 }
@@ -210,12 +197,8 @@ fn a_barrier_against_an_owner_that_stays() {
 fn a_barrier_against_a_callback_that_runs() {
     check("barrier and running callback", 2, 1, || {
         let world = owner(Domain::patient(1));
-        world.call_long(0);
-        world.call_long(1);
-        barrier_beside(&world, [], 0, |w| {
-            w.expect_returned(0);
-            w.expect_returned(1);
-        });
+        world.call_long([0, 1]);
+        barrier_beside(&world, [], 0, |w| w.expect_returned([0, 1]));
     });
 }
 
@@ -229,9 +212,9 @@ fn a_barrier_against_a_callback_that_queues_itself() {
         world.domain.enter();
         world.ready(1);
         world.call_again_and_again();
-        world.call_long(0);
+        world.call_long([0]);
         rcu::barrier();
-        world.expect_returned(0);
+        world.expect_returned([0]);
         branching(false);
         world.reopen();
         worker.end(&world);
@@ -243,16 +226,14 @@ fn a_barrier_against_a_callback_that_queues_itself() {
 #[test]
 fn a_barrier_against_an_inline_owner_that_ends() {
     check("barrier and inline exit", 1, 1, || {
-        let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.thread(|w| {
-            w.call_long(0);
+        let (world, owner) = owner_beside(Domain::patient(1).inline(), |w| {
+            w.call_long([0]);
             w.retire([1]);
             w.pass_on();
-            w.call_long(2);
+            w.call_long([2]);
         });
-        world.domain.enter();
         barrier_beside(&world, [owner], 1, |w| {
-            w.expect_returned(0);
+            w.expect_returned([0]);
             assert!(w.is_gone(1), "queued before the barrier");
         });
     });

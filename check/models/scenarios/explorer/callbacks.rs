@@ -1,6 +1,6 @@
 //! Readers beside retiring threads, callbacks of every kind, and wake-ups of the worker.
 
-use crate::common::reclaim::{owner, reclaiming};
+use crate::common::reclaim::{owner, owner_beside_registered, reclaiming, retired};
 use crate::common::{World, check, join_all};
 use quiescent_models::explorer::Ordering::Relaxed;
 use quiescent_models::explorer::branching;
@@ -12,36 +12,42 @@ use rcu::check::Model as Domain;
 #[test]
 fn a_reader_against_an_owner_that_frees() {
     check("reader", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1));
-        let reader = world.registered(|w| w.read_thing());
-        world.domain.enter();
+        let (world, reader) = owner_beside_registered(Domain::deferring(1), World::read_thing);
         world.retire([5]);
         world.begin(1);
         world.publish(1);
         world.retire([0]);
         world.retire([2, 3]);
-        branching(false);
-        reader.join();
-        world.finish();
+        world.end([reader]);
     });
+}
+
+/// The calling thread does `first` before the scenario begins, and `deeds` beside a reader and a worker.
+fn beside_reader_and_worker(
+    domain: Domain,
+    reader: fn(&World),
+    first: fn(&World),
+    deeds: fn(&World),
+) {
+    let (world, reader) = owner_beside_registered(domain, reader);
+    first(&world);
+    world.begin(1);
+    let worker = world.worker(1);
+    world.publish(1);
+    deeds(&world);
+    join_all([reader, worker]); // the order of the two is explored, too
+    world.finish();
 }
 
 #[test]
 fn a_reader_against_the_worker() {
     check("reader and worker", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4));
-        let reader = world.registered(|w| {
+        let reader = |w: &World| {
             w.read_thing();
             w.read_thing();
-        });
-        world.domain.enter();
-        world.retire([5]);
-        world.begin(1);
-        let worker = world.worker(1);
-        world.publish(1);
-        world.retire([0]);
-        join_all([reader, worker]); // the order of the two is explored, too
-        world.finish();
+        };
+        let retires = |w: &World| w.retire([0]);
+        beside_reader_and_worker(Domain::deferring(4), reader, |w| w.retire([5]), retires);
     });
 }
 
@@ -51,8 +57,7 @@ fn a_reader_against_the_worker() {
 #[test]
 fn a_section_that_retires() {
     check("inside", 2, 1, || {
-        let world = owner(Domain::deferring(1));
-        world.retire([5]);
+        let world = retired(Domain::deferring(1), [5]);
         world.beside_worker(|world| {
             {
                 let _guard = rcu::read_lock();
@@ -72,9 +77,7 @@ fn a_section_that_retires() {
 #[test]
 fn retiring_while_another_drives() {
     check("while another drives", 1, 1, || {
-        let world = reclaiming(Domain::deferring(1));
-        let reader = world.registered(|w| w.read_thing());
-        world.domain.enter();
+        let (world, reader) = owner_beside_registered(Domain::deferring(1), World::read_thing);
         world.retire([5]);
         world.begin(1);
         let driver = world.thread(|_| rcu::synchronize());
@@ -89,16 +92,9 @@ fn retiring_while_another_drives() {
 #[test]
 fn fenced_readers() {
     check("fenced", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2).fenced());
-        let reader = world.registered(|w| w.read_thing());
-        world.domain.enter();
-        world.retire([5]);
-        world.begin(1);
-        let worker = world.worker(1);
-        world.publish(1);
-        world.retire([0, 2]);
-        join_all([reader, worker]); // the order of the two is explored, too
-        world.finish();
+        let domain = Domain::deferring(2).fenced();
+        let retires = |w: &World| w.retire([0, 2]);
+        beside_reader_and_worker(domain, World::read_thing, |w| w.retire([5]), retires);
     });
 }
 
@@ -130,17 +126,12 @@ fn the_shared_queue() {
 #[test]
 fn heads_in_objects() {
     check("heads", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2));
-        let reader = world.registered(|w| w.read_thing());
-        world.domain.enter();
-        world.call_head(5);
-        world.begin(1);
-        let worker = world.worker(1);
-        world.publish(1);
-        world.call_head(0);
-        world.call_head(2);
-        join_all([reader, worker]); // the order of the two is explored, too
-        world.finish();
+        let calls = |w: &World| {
+            w.call_head(0);
+            w.call_head(2);
+        };
+        let first = |w: &World| w.call_head(5);
+        beside_reader_and_worker(Domain::deferring(2), World::read_thing, first, calls);
     });
 }
 
@@ -171,8 +162,7 @@ fn owners_run_their_callbacks() {
         assert!(world.is_gone(0), "one a push, here");
         world.beside_worker(|world| {
             world.call(4);
-            world.call_long(5);
-            world.call_long(6);
+            world.call_long([5, 6]);
         });
     });
 }
@@ -182,9 +172,9 @@ fn owners_run_their_callbacks() {
 fn closures_of_owners_in_fenced_mode() {
     check("fenced inline", 2, 1, || {
         let world = owner(Domain::deferring(1).fenced().inline());
-        world.call_long(0);
+        world.call_long([0]);
         world.beside_worker(|world| {
-            world.call_long(1);
+            world.call_long([1]);
             world.retire([2]);
         });
     });
@@ -195,8 +185,7 @@ fn closures_of_owners_in_fenced_mode() {
 #[test]
 fn a_hurry_wakes_the_worker() {
     check("kick", 2, 1, || {
-        let world = owner(Domain::patient(4));
-        world.retire([0]);
+        let world = retired(Domain::patient(4), [0]);
         let worker = world.serving();
         world.begin(0);
         world.call_hurry_reopens();
@@ -212,11 +201,9 @@ fn a_hurry_wakes_the_worker() {
 #[test]
 fn two_hurries() {
     check("two kicks", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let other = world.registered(|w| {
+        let (world, other) = owner_beside_registered(Domain::patient(4), |w| {
             w.call_hurry(1);
         });
-        world.domain.enter();
         let worker = world.serving();
         world.begin(1);
         world.call_hurry_reopens();
@@ -234,9 +221,7 @@ fn two_hurries() {
 #[test]
 fn a_hurry_that_is_ready_between_two_looks() {
     check("ready in between", 2, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let other = world.registered(|_| rcu::synchronize());
-        world.domain.enter();
+        let (world, other) = owner_beside_registered(Domain::patient(4), |_| rcu::synchronize());
         world.retire([0]);
         let worker = world.serving();
         world.begin(1);

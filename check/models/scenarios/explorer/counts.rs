@@ -52,11 +52,7 @@ impl Scene {
 
     /// The object is killed while the threads run, beside a worker, and is dropped when all is done.
     fn kill<const N: usize>(self, threads: [JoinHandle<()>; N]) {
-        let Scene {
-            world,
-            dropped,
-            owner,
-        } = self;
+        let (world, owner) = (self.world, self.owner);
         world.begin(N as u32);
         let worker = world.worker(1);
         assert!(owner.kill());
@@ -67,7 +63,7 @@ impl Scene {
         worker.join();
         branching(false);
         world.domain.drain();
-        assert_eq!(dropped.load(Relaxed), 1, "never dropped");
+        assert_eq!(self.dropped.load(Relaxed), 1, "never dropped");
         world.domain.leave();
     }
 }

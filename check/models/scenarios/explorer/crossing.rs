@@ -4,35 +4,27 @@
 //! Blocks have two entries here. The engine gives an owner that has used up a block one ahead; so after three
 //! things it is about to cross.
 
-use std::rc::Rc;
-
-use crate::common::reclaim::owner;
-use crate::common::{World, check};
+use crate::common::check;
+use crate::common::reclaim::{owner, retired};
 use quiescent_models::explorer::branching;
-use quiescent_on_explorer as rcu;
-use rcu::check::Model as Domain;
+use quiescent_on_explorer::check::{Model as Domain, crossings, helps};
 
-/// A world whose owner has retired so many that it crosses with the next thing, number 7.
-fn about_to_cross(domain: Domain) -> Rc<World> {
-    let world = owner(domain);
-    world.retire(0..7);
-    world
-}
+/// So many things were retired that the owner crosses with the next one, number 7.
+const ABOUT_TO_CROSS: std::ops::Range<usize> = 0..7;
 
 /// Of a batch of eight blocks the owner fills two through slow calls, crosses into the others, and makes a
 /// slow call again at the end.
 #[test]
 fn a_credit_is_one_call_for_help() {
     check("alone", 0, 0, || {
-        let world = about_to_cross(Domain::patient(16));
-        let domain = world.domain;
-        let (crossings, helps) = (domain.crossings(), domain.helps());
+        let world = retired(Domain::patient(16), ABOUT_TO_CROSS);
+        let (crossed, helped) = (crossings(), helps());
         world.retire([7]);
-        assert_eq!(domain.crossings(), crossings + 1, "number 7 is one");
+        assert_eq!(crossings(), crossed + 1, "number 7 is one");
         world.retire(8..15);
-        assert_eq!((domain.crossings(), domain.helps()), (crossings + 4, helps));
+        assert_eq!((crossings(), helps()), (crossed + 4, helped));
         world.retire([15]);
-        assert_eq!(domain.helps(), helps + 1, "the end of the credit");
+        assert_eq!(helps(), helped + 1, "the end of the credit");
         world.finish_patient();
     });
 }
@@ -40,14 +32,13 @@ fn a_credit_is_one_call_for_help() {
 #[test]
 fn crossing_against_a_take_over() {
     check("cross", 2, 2, || {
-        let world = about_to_cross(Domain::deferring(16));
+        let world = retired(Domain::deferring(16), ABOUT_TO_CROSS);
         let worker = world.worker(1);
         world.begin(0);
         world.retire([7]);
         branching(false);
         world.retire([8, 9]);
-        worker.join();
-        world.finish();
+        world.end([worker]);
     });
 }
 
@@ -55,7 +46,7 @@ fn crossing_against_a_take_over() {
 #[test]
 fn crossing_and_on_against_a_take_over() {
     check("cross and on", 2, 1, || {
-        let world = about_to_cross(Domain::deferring(16));
+        let world = retired(Domain::deferring(16), ABOUT_TO_CROSS);
         let worker = world.worker(2);
         world.begin(0);
         world.retire([7, 8]);
@@ -69,15 +60,15 @@ fn crossing_and_on_against_a_take_over() {
 #[test]
 fn crossing_against_a_lowered_limit() {
     check("cross, asked", 2, 2, || {
-        let world = about_to_cross(Domain::deferring(16));
+        let world = retired(Domain::deferring(16), ABOUT_TO_CROSS);
         let asker = world.thread(|w| w.domain.ask_soon());
-        let helps = world.domain.helps();
+        let helped = helps();
         world.begin(0);
         world.retire([7]);
         branching(false);
         asker.join();
         world.retire([8]);
-        assert!(world.domain.helps() > helps, "it was asked to come");
+        assert!(helps() > helped, "it was asked to come");
         world.finish();
     });
 }
@@ -87,7 +78,7 @@ fn crossing_against_a_lowered_limit() {
 fn crossing_with_code_against_a_take_over() {
     check("cross, code", 1, 1, || {
         let world = owner(Domain::deferring(16));
-        (0..7).for_each(|thing| world.retire_code(thing));
+        ABOUT_TO_CROSS.for_each(|thing| world.retire_code(thing));
         world.beside_worker(|world| {
             world.retire_code(7);
             world.retire_code(8);
@@ -99,15 +90,13 @@ fn crossing_with_code_against_a_take_over() {
 #[test]
 fn crossing_with_a_pop_against_a_take_over() {
     check("cross and pop", 2, 1, || {
-        let world = owner(Domain::deferring(4));
-        world.retire(0..7); // a batch of them is ready
+        let world = retired(Domain::deferring(4), ABOUT_TO_CROSS); // a batch of them is ready
         let worker = world.worker(1);
         world.begin(0);
         world.retire([7]);
         branching(false);
         world.retire([8]);
-        worker.join();
-        world.finish();
+        world.end([worker]);
     });
 }
 
@@ -115,7 +104,7 @@ fn crossing_with_a_pop_against_a_take_over() {
 #[test]
 fn an_owner_with_blocks_ahead_ends_during_a_take_over() {
     check("cross and end", 2, 1, || {
-        let world = about_to_cross(Domain::deferring(16));
+        let world = retired(Domain::deferring(16), ABOUT_TO_CROSS);
         world.beside_worker(|world| {
             world.retire([7]);
             world.domain.leave();

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use crate::common::check;
+use crate::common::{check, join_all};
 use quiescent_models::explorer::Ordering::{AcqRel, Release};
 use quiescent_models::explorer::{
     AtomicU32, JoinHandle, Mutex, allow_timer, branching, now_ns, pass_time, spawn,
@@ -81,65 +81,53 @@ impl Queues {
     }
 }
 
-/// One thread queues in two domains.
-#[test]
-fn a_later_one_leaves_a_time_that_has_come() {
-    check("deadlines", 4, 1, || {
+/// A thread queues what is due soon, and does `rest`, beside `others`, the clock, and the worker, which is
+/// called so often.
+fn soon<const N: usize>(
+    name: &str,
+    preemptions: u32,
+    calls: u32,
+    others: [fn(&Queues); N],
+    rest: fn(&Queues),
+) {
+    check(name, preemptions, 1, move || {
         let queues = Queues::new();
-        let worker = queues.thread(|queues| queues.serve(0));
+        let worker = queues.thread(move |queues| queues.serve(calls));
+        let others = others.map(|body| queues.thread(body));
         let clock = spawn(|| pass_time(SOON));
         branching(true);
         queues.queue(0, SOON);
-        queues.queue(1, LATER);
+        rest(&queues);
         worker.join();
+        join_all(others);
         clock.join();
     });
+}
+
+/// One thread queues in two domains.
+#[test]
+fn a_later_one_leaves_a_time_that_has_come() {
+    soon("deadlines", 4, 0, [], |queues| queues.queue(1, LATER));
 }
 
 /// Two threads queue at the same time.
 #[test]
 fn a_later_one_of_another_thread_leaves_a_time_that_has_come() {
-    check("deadlines of two", 2, 1, || {
-        let queues = Queues::new();
-        let worker = queues.thread(|queues| queues.serve(0));
-        let other = queues.thread(|queues| queues.queue(1, LATER));
-        let clock = spawn(|| pass_time(SOON));
-        branching(true);
-        queues.queue(0, SOON);
-        worker.join();
-        other.join();
-        clock.join();
-    });
+    let later: fn(&Queues) = |queues| queues.queue(1, LATER);
+    soon("deadlines of two", 2, 0, [later], |_| ());
 }
 
 /// A thread that has drained its domain sets the timer to what is left, as the worker does.
 #[test]
 fn a_thread_that_drains_leaves_a_time_that_has_come() {
-    check("deadlines and a drain", 2, 1, || {
-        let queues = Queues::new();
-        let worker = queues.thread(|queues| queues.serve(0));
-        let drains = queues.thread(Queues::follow);
-        let clock = spawn(|| pass_time(SOON));
-        branching(true);
-        queues.queue(0, SOON);
-        worker.join();
-        drains.join();
-        clock.join();
-    });
+    soon("deadlines and a drain", 2, 0, [Queues::follow], |_| ());
 }
 
 /// A kick comes in between: the worker looks too early, and sets the timer again.
 #[test]
 fn a_kick_before_a_later_one_leaves_a_time_that_has_come() {
-    check("deadlines and a kick", 3, 1, || {
-        let queues = Queues::new();
-        let worker = queues.thread(|queues| queues.serve(1));
-        let clock = spawn(|| pass_time(SOON));
-        branching(true);
-        queues.queue(0, SOON);
+    soon("deadlines and a kick", 3, 1, [], |queues| {
         queues.call();
         queues.queue(1, LATER);
-        worker.join();
-        clock.join();
     });
 }

@@ -4,7 +4,7 @@
 
 use crate::common::races::{
     Side, has_read, is_known, leave_and_come_back, nothing, notify_the_worker, race,
-    race_without_slots, reads,
+    race_without_slots, read, reads,
 };
 use crate::common::{World, check};
 use quiescent_on_explorer as rcu;
@@ -31,12 +31,7 @@ fn two_readers() {
 #[test]
 fn newcomer_while_the_only_thread_updates() {
     check("domain: newcomer", 2, 2, || {
-        race(
-            Model::new(),
-            has_read,
-            [|w, domain: Own| domain.read_once(w)],
-            0,
-        );
+        race(Model::new(), has_read, [read::<Own>], 0);
     });
 }
 

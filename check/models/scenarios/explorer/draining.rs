@@ -1,10 +1,8 @@
 //! Draining: it leaves no entry, also while other threads run callbacks.
 
-use crate::common::check;
-use crate::common::reclaim::{owner, reclaiming};
-use quiescent_models::explorer::branching;
-use quiescent_on_explorer as rcu;
-use rcu::check::Model as Domain;
+use crate::common::reclaim::{owner, owner_beside, owner_beside_registered};
+use crate::common::{World, check};
+use quiescent_on_explorer::check::Model as Domain;
 
 /// The worker has extracted a callback and is running it: a drain waits for it. If its report were lost, the
 /// drain would sleep for ever.
@@ -12,12 +10,10 @@ use rcu::check::Model as Domain;
 fn a_drain_waits_for_what_the_worker_runs() {
     check("drain and worker", 2, 1, || {
         let world = owner(Domain::patient(1));
-        world.call_long(0);
-        world.call_long(1);
+        world.call_long([0, 1]);
         world.serve_beside([], 0, |world| {
             world.domain.drain();
-            world.expect_returned(0);
-            world.expect_returned(1);
+            world.expect_returned([0, 1]);
             assert_eq!(world.domain.held(), 0, "what a drain leaves");
         });
     });
@@ -27,16 +23,11 @@ fn a_drain_waits_for_what_the_worker_runs() {
 #[test]
 fn a_drain_waits_for_what_an_owner_runs() {
     check("drain and dropping owner", 2, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        let owner = world.owner_that_drops();
-        world.domain.enter();
+        let (world, owner) = owner_beside(Domain::patient(1), World::drop_two);
         world.begin(1);
         world.domain.drain();
-        world.expect_returned(0);
-        world.expect_returned(1);
-        branching(false);
-        owner.join();
-        world.finish_patient();
+        world.expect_returned([0, 1]);
+        world.end_patient([owner]);
     });
 }
 
@@ -44,22 +35,15 @@ fn a_drain_waits_for_what_an_owner_runs() {
 #[test]
 fn two_drains() {
     check("two drains", 2, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        let other = world.registered(|w| {
+        let (world, other) = owner_beside_registered(Domain::patient(1), |w| {
             w.domain.drain();
-            w.expect_returned(0);
-            w.expect_returned(1);
+            w.expect_returned([0, 1]);
         });
-        world.domain.enter();
-        world.call_long(0);
-        world.call_long(1);
+        world.call_long([0, 1]);
         world.begin(1);
         world.domain.drain();
-        world.expect_returned(0);
-        world.expect_returned(1);
-        branching(false);
-        other.join();
-        world.finish_patient();
+        world.expect_returned([0, 1]);
+        world.end_patient([other]);
     });
 }
 
@@ -83,22 +67,18 @@ fn drains_in_callbacks() {
 #[test]
 fn a_drain_against_an_owner_that_goes_on() {
     check("drain and owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        let owner = world.thread(|w| {
+        let (world, owner) = owner_beside(Domain::patient(4), |w| {
             w.retire([1]);
             w.pass_on();
             w.read_thing();
             w.retire([2]);
             w.call(3);
         });
-        world.domain.enter();
         world.begin(1);
         world.publish(4);
         world.retire([0]);
         world.domain.drain();
         assert!(world.is_gone(0) && world.is_gone(1), "queued before it");
-        branching(false);
-        owner.join();
-        world.finish_patient();
+        world.end_patient([owner]);
     });
 }

@@ -3,17 +3,10 @@
 //! In these scenarios no time has to pass: a waiter that inspects the driver between two of its calls, and
 //! finds it not asleep, takes the role. So each preemption stands for a thread that is stopped for any time.
 
-use crate::common::{World, check, join_all};
-use quiescent_models::explorer::yield_now;
+use crate::common::races::two_that_read;
+use crate::common::{World, check, join_all, poll_for};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
-
-/// Replaces the object, waits, frees it.
-fn updater(world: &World, with: usize) {
-    let old = world.replace(with);
-    rcu::synchronize();
-    world.free(old);
-}
 
 #[test]
 fn an_updater_takes_the_role_from_another() {
@@ -22,8 +15,8 @@ fn an_updater_takes_the_role_from_another() {
         let reader = world.registered(World::read);
         world.domain.enter();
         world.begin(1);
-        let other = world.thread(|w| updater(w, 1));
-        updater(&world, 2);
+        let other = world.thread(|w| w.replace_and_free(1));
+        world.replace_and_free(2);
         join_all([reader, other]);
     });
 }
@@ -31,18 +24,7 @@ fn an_updater_takes_the_role_from_another() {
 #[test]
 fn a_driver_is_registered_and_loses_the_role() {
     check("registered drivers", 2, 1, || {
-        let world = World::new(Domain::taking_over());
-        let other = world.registered(|w| {
-            w.read();
-            updater(w, 1);
-        });
-        world.domain.enter();
-        world.domain.register();
-        world.begin(1);
-        updater(&world, 2);
-        world.read();
-        other.join();
-        world.domain.leave();
+        two_that_read(Domain::taking_over());
     });
 }
 
@@ -72,10 +54,7 @@ fn a_poller_takes_the_role() {
         world.begin(1);
         let driver = world.thread(|_| rcu::synchronize());
         world.publish(1);
-        let cookie = rcu::start_grace_period();
-        while !cookie.is_done() {
-            yield_now();
-        }
+        poll_for(rcu::start_grace_period());
         world.free(0);
         join_all([reader, driver]);
     });

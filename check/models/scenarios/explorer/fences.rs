@@ -3,16 +3,9 @@
 use std::rc::Rc;
 
 use crate::common::check;
-use quiescent_models::explorer::Ordering::Relaxed;
-use quiescent_models::explorer::{AtomicU32, JoinHandle, allow_timeouts, light_fence, spawn};
+use crate::words::Words;
+use quiescent_models::explorer::{JoinHandle, allow_timeouts, spawn};
 use quiescent_on_explorer::check::Model as Domain;
-
-/// The words that the two sides write and read.
-#[derive(Default)]
-struct Words {
-    readers: AtomicU32,
-    updaters: AtomicU32,
-}
 
 /// A reader, and so many updaters that need fences at the same time: of the reader and the first updater, at
 /// least one sees the other's store.
@@ -21,20 +14,13 @@ fn scenario(updaters: usize) {
     let words = Rc::new(Words::default());
     let read = words.clone();
     let reader = spawn(move || {
-        read.readers.store(1, Relaxed);
-        light_fence();
-        read.updaters.load(Relaxed)
+        read.store();
+        read.load()
     });
     let others: Vec<JoinHandle<()>> = (1..updaters)
         .map(|_| spawn(move || domain.fence()))
         .collect();
-    words.updaters.store(1, Relaxed);
-    domain.fence();
-    let seen = words.readers.load(Relaxed);
-    assert!(
-        reader.join() == 1 || seen == 1,
-        "neither saw the other: no fence came between"
-    );
+    words.update_beside(|| domain.fence(), || reader.join());
     others.into_iter().for_each(JoinHandle::join);
 }
 

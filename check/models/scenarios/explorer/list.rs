@@ -40,16 +40,17 @@ impl Lists {
         element
     }
 
+    fn check_filled(&self, element: usize) {
+        let filled = self.filled[element].load(Relaxed);
+        assert_eq!(filled, 1, "element {element} is not complete");
+    }
+
     /// Walks the list, uses each element when it finds it and once more at the end; returns what it saw.
     fn walk(&self, world: &World) -> Vec<usize> {
         let guard = rcu::read_lock();
         let mut seen = Vec::new();
         for &element in self.list.iter(&guard) {
-            assert_eq!(
-                self.filled[element].load(Relaxed),
-                1,
-                "element {element} is not complete"
-            );
+            self.check_filled(element);
             world.use_object(element);
             seen.push(element);
         }
@@ -71,90 +72,91 @@ impl Lists {
         })
     }
 
+    fn insert(&self, element: usize, before: usize) {
+        let element = self.fill(element);
+        self.list.insert_before(element, |&e| e == before);
+    }
+
     /// Removes an element, but does not free it.
     fn remove(&self, element: usize) {
         assert!(self.list.remove_first(|&e| e == element).is_some());
     }
 }
 
+/// A reader walks a list of these elements, and sees one of what is `allowed`, while the list is changed. The
+/// elements that are `gone` then are freed after a grace period.
+fn against_a_walk<const N: usize>(
+    elements: &[usize],
+    allowed: &'static [&'static [usize]],
+    change: impl FnOnce(&Lists),
+    gone: [usize; N],
+) {
+    let (world, lists) = world(elements);
+    let reader = lists.reader(&world, allowed);
+    world.begin(1);
+    change(lists);
+    if N > 0 {
+        rcu::synchronize();
+        gone.into_iter().for_each(|element| world.free(element));
+    }
+    reader.join();
+}
+
 #[test]
 fn removal_in_the_middle() {
     check("removal", 3, 2, || {
-        let (world, lists) = world(&[0, 1, 2]);
-        let reader = lists.reader(&world, &[&[0, 1, 2], &[0, 2]]);
-        world.begin(1);
-        lists.remove(1);
-        rcu::synchronize();
-        world.free(1);
-        reader.join();
+        let allowed: &[&[usize]] = &[&[0, 1, 2], &[0, 2]];
+        against_a_walk(&[0, 1, 2], allowed, |lists| lists.remove(1), [1]);
     });
 }
 
 #[test]
 fn removal_of_neighbours() {
     check("removal of two", 2, 2, || {
-        let (world, lists) = world(&[0, 1, 2]);
-        let reader = lists.reader(&world, &[&[0, 1, 2], &[1, 2], &[0, 2], &[2]]);
-        world.begin(1);
-        lists.remove(0);
-        lists.remove(1);
-        rcu::synchronize();
-        world.free(0);
-        world.free(1);
-        reader.join();
+        let allowed: &[&[usize]] = &[&[0, 1, 2], &[1, 2], &[0, 2], &[2]];
+        let change = |lists: &Lists| {
+            lists.remove(0);
+            lists.remove(1);
+        };
+        against_a_walk(&[0, 1, 2], allowed, change, [0, 1]);
     });
 }
 
 #[test]
 fn insertion() {
     check("insertion", 3, 2, || {
-        let (world, lists) = world(&[0, 2]);
-        let reader = lists.reader(&world, &[&[0, 1, 2], &[0, 2]]);
-        world.begin(1);
-        let next = |&e: &usize| e == 2;
-        lists.list.insert_before(lists.fill(1), next);
-        reader.join();
+        let allowed: &[&[usize]] = &[&[0, 1, 2], &[0, 2]];
+        against_a_walk(&[0, 2], allowed, |lists| lists.insert(1, 2), []);
     });
 }
 
 #[test]
 fn insertion_behind_an_element_that_is_removed() {
     check("insertion and removal", 2, 2, || {
-        let (world, lists) = world(&[0, 2]);
-        let reader = lists.reader(&world, &[&[0, 2], &[0, 1, 2], &[1, 2]]);
-        world.begin(1);
-        lists.list.insert_before(lists.fill(1), |&e| e == 2);
-        lists.remove(0);
-        rcu::synchronize();
-        world.free(0);
-        reader.join();
+        let allowed: &[&[usize]] = &[&[0, 2], &[0, 1, 2], &[1, 2]];
+        let change = |lists: &Lists| {
+            lists.insert(1, 2);
+            lists.remove(0);
+        };
+        against_a_walk(&[0, 2], allowed, change, [0]);
     });
 }
 
 #[test]
 fn replacement() {
     check("replacement", 3, 2, || {
-        let (world, lists) = world(&[0, 1]);
-        let reader = lists.reader(&world, &[&[0, 1], &[0, 2]]);
-        world.begin(1);
-        assert!(lists.list.replace(lists.fill(2), |&e| e == 1).is_ok());
-        rcu::synchronize();
-        world.free(1);
-        reader.join();
+        let change = |lists: &Lists| {
+            assert!(lists.list.replace(lists.fill(2), |&e| e == 1).is_ok());
+        };
+        against_a_walk(&[0, 1], &[&[0, 1], &[0, 2]], change, [1]);
     });
 }
 
 #[test]
 fn clearing() {
     check("clearing", 3, 2, || {
-        let (world, lists) = world(&[0, 1]);
-        let reader = lists.reader(&world, &[&[0, 1], &[]]);
-        world.begin(1);
-        assert_eq!(lists.list.clear(), 2);
-        rcu::synchronize();
-        world.free(0);
-        world.free(1);
-        reader.join();
+        let change = |lists: &Lists| assert_eq!(lists.list.clear(), 2);
+        against_a_walk(&[0, 1], &[&[0, 1], &[]], change, [0, 1]);
     });
 }
 
@@ -165,9 +167,7 @@ fn two_writers() {
         let (world, lists) = world(&[0, 1]);
         let allowed: &[&[usize]] = &[&[0, 1], &[0], &[0, 2, 1], &[0, 2]];
         let reader = lists.reader(&world, allowed);
-        let other = world.registered(move |_| {
-            lists.list.insert_before(lists.fill(2), |&e| e == 1);
-        });
+        let other = world.registered(move |_| lists.insert(2, 1));
         world.begin(2);
         lists.remove(1);
         rcu::synchronize();
@@ -188,7 +188,7 @@ fn an_object_that_is_linked_a_second_time() {
         let reader = world.registered(|w| {
             let guard = rcu::read_lock();
             if let Some(&element) = links[1].load(&guard) {
-                assert_eq!(lists.filled[element].load(Relaxed), 1, "not complete");
+                lists.check_filled(element);
                 w.use_object(element);
             }
         });

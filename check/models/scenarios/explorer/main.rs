@@ -1,6 +1,7 @@
 //! The explorer's scenarios: the library on a machine with store buffers. Each test is one search, on each
 //! machine that `QUIESCENT_EXPLORE` names.
 
+use quiescent_models::explorer as model;
 use quiescent_on_explorer as rcu;
 
 mod common;
@@ -9,6 +10,8 @@ mod in_order;
 #[path = "../side.rs"]
 mod side;
 mod slot_book;
+#[path = "../words.rs"]
+mod words;
 
 mod asking;
 mod barrier_futures;

@@ -77,88 +77,88 @@ fn found(map: &Map, key: u64) -> Option<u64> {
 const FOUR: [(u64, u64); 4] = [(0, 0), (1, 10), (4, 40), (5, 50)];
 const KEYS: [u64; 4] = [0, 1, 4, 5];
 
+/// A table that grows, beside another thread; it has these entries at the end.
+fn growing(other: fn(&Map), entries: &[(u64, u64)]) {
+    let scene = scene(KEYS);
+    let other = scene.thread(other);
+    scene.world.begin(1);
+    grow(scene.map);
+    scene.end([other], entries);
+}
+
+/// The same with a table that shrinks.
+fn shrinking(other: fn(&Map), entries: &[(u64, u64)]) {
+    let scene = scene(KEYS);
+    grow(scene.map);
+    let other = scene.thread(other);
+    scene.world.begin(1);
+    shrink(scene.map);
+    scene.end([other], entries);
+}
+
+fn visits_four(map: &Map) {
+    assert_eq!(visit(map), FOUR);
+}
+
 #[test]
 fn growth_against_reads() {
     check("growth and reads", 2, 1, || {
-        let scene = scene(KEYS);
-        let reader = scene.thread(|map| {
+        let reads = |map: &Map| {
             assert_eq!(found(map, 5), Some(50));
             assert_eq!(found(map, 1), Some(10));
-        });
-        scene.world.begin(1);
-        grow(scene.map);
-        scene.end([reader], &FOUR);
+        };
+        growing(reads, &FOUR);
     });
 }
 
 #[test]
 fn shrinking_against_reads() {
     check("shrinking and reads", 2, 1, || {
-        let scene = scene(KEYS);
-        grow(scene.map);
-        let reader = scene.thread(|map| {
+        let reads = |map: &Map| {
             assert_eq!(found(map, 5), Some(50));
             assert_eq!(found(map, 0), Some(0));
-        });
-        scene.world.begin(1);
-        shrink(scene.map);
-        scene.end([reader], &FOUR);
+        };
+        shrinking(reads, &FOUR);
     });
 }
 
 #[test]
 fn growth_against_iteration() {
     check("growth and iteration", 2, 1, || {
-        let scene = scene(KEYS);
-        let reader = scene.thread(|map| assert_eq!(visit(map), FOUR));
-        scene.world.begin(1);
-        grow(scene.map);
-        scene.end([reader], &FOUR);
+        growing(visits_four, &FOUR);
     });
 }
 
 #[test]
 fn shrinking_against_iteration() {
     check("shrinking and iteration", 2, 1, || {
-        let scene = scene(KEYS);
-        grow(scene.map);
-        let reader = scene.thread(|map| assert_eq!(visit(map), FOUR));
-        scene.world.begin(1);
-        shrink(scene.map);
-        scene.end([reader], &FOUR);
+        shrinking(visits_four, &FOUR);
     });
 }
 
 #[test]
 fn growth_against_an_insertion_and_a_removal() {
     check("growth and writes", 1, 1, || {
-        let scene = scene(KEYS);
-        let writer = scene.thread(|map| {
+        let writes = |map: &Map| {
             assert_eq!(map.pin().insert(Key(2), 20), None);
             assert_eq!(found(map, 2), Some(20));
             assert_eq!(map.pin().remove(&Key(4)), Some(&40));
             assert_eq!(found(map, 4), None);
-        });
-        scene.world.begin(1);
-        grow(scene.map);
-        scene.end([writer], &[(0, 0), (1, 10), (2, 20), (5, 50)]);
+        };
+        growing(writes, &[(0, 0), (1, 10), (2, 20), (5, 50)]);
     });
 }
 
 #[test]
 fn shrinking_against_a_replacement_and_a_removal() {
     check("shrinking and writes", 1, 1, || {
-        let scene = scene(KEYS);
-        grow(scene.map);
-        let writer = scene.thread(|map| {
+        let writes = |map: &Map| {
             assert_eq!(map.pin().insert(Key(1), 11), Some(&10));
             assert_eq!(found(map, 1), Some(11));
             assert_eq!(map.pin().remove(&Key(5)), Some(&50));
             assert_eq!(found(map, 5), None);
-        });
-        scene.world.begin(1);
-        shrink(scene.map);
-        scene.end([writer], &[(0, 0), (1, 11), (4, 40)]);
+        };
+        shrinking(writes, &[(0, 0), (1, 11), (4, 40)]);
     });
 }
 

@@ -1,7 +1,7 @@
 //! Readers against one updater: reader word, registration, driver, flag and sleep. There are no spins: a
 //! driver that finds a holdout flags it and sleeps, so every reader that was found inside has to wake it.
 
-use crate::common::races::{Body, Process, nothing, race};
+use crate::common::races::{Body, Process, nothing, race, read};
 use crate::common::{World, check, join_all};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
@@ -21,10 +21,6 @@ fn comes_and_reads_twice(world: &World, process: Process) {
     world.read();
 }
 
-fn reads(world: &World, _: Process) {
-    world.read();
-}
-
 #[test]
 fn registered_reader() {
     check("registered reader", 3, 2, || registered([comes_and_reads]));
@@ -33,14 +29,19 @@ fn registered_reader() {
 #[test]
 fn reader_that_registers_meanwhile() {
     check("newcomer", 3, 2, || {
-        race(Domain::new(), nothing, [reads], 0)
+        race(Domain::new(), nothing, [read::<Process>], 0)
     });
 }
 
 #[test]
 fn reader_that_registers_while_the_only_thread_updates() {
     check("sole updater and newcomer", 3, 2, || {
-        race(Domain::new(), |w, _| w.domain.register(), [reads], 0);
+        race(
+            Domain::new(),
+            |w, _| w.domain.register(),
+            [read::<Process>],
+            0,
+        );
     });
 }
 
@@ -52,7 +53,7 @@ fn reader_that_registers_beside_a_grace_period_in_one_call() {
             w.domain.register();
             rcu::synchronize();
         };
-        race(Domain::new(), before, [reads], 0);
+        race(Domain::new(), before, [read::<Process>], 0);
     });
 }
 

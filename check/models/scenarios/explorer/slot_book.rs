@@ -115,45 +115,31 @@ impl Tenancy {
     /// The slot tells of its owner, the calling thread, what is true: it has `open` sections now, in the
     /// process's domain and in the other.
     pub fn check(&self, view: &SlotView, open: [u64; 2]) {
-        let wrong = |what: &str| format!("{what}: thread {}, {self:?}, {view:?}", thread_id());
-        assert_eq!(view.number, self.number, "{}", wrong("another slot"));
-        assert!(view.present, "{}", wrong("the slot is free"));
-        assert_eq!(view.thread, thread_id(), "{}", wrong("another thread"));
-        assert_eq!(view.sections, open[0], "{}", wrong("sections"));
+        let expect = |is_so: bool, what: &str| {
+            let thread = thread_id();
+            assert!(
+                is_so,
+                "wrong {what}: thread {thread}, {self:?}, {open:?}, {view:?}"
+            );
+        };
+        expect(view.number == self.number, "slot");
+        expect(view.present, "presence: the slot is free");
+        expect(view.thread == thread_id(), "thread");
+        expect(view.sections == open[0], "sections");
         let generation = self.generation + self.sections[0];
-        assert_eq!(view.generation, generation, "{}", wrong("generation"));
+        expect(view.generation == generation, "generation");
         for (place, record) in view.records.iter().enumerate() {
             let before = self.records.get(place).copied().unwrap_or(0);
-            assert_eq!(
-                record.slot,
-                self.number,
-                "{}",
-                wrong("a record of another slot")
-            );
-            assert_eq!(
-                record.sections,
-                open[1],
-                "{}",
-                wrong("sections of a record")
-            );
+            expect(record.slot == self.number, "slot of a record");
+            expect(record.sections == open[1], "sections of a record");
             let generation = before + self.sections[1];
-            assert_eq!(
-                record.generation,
-                generation,
-                "{}",
-                wrong("generation of a record")
-            );
+            expect(record.generation == generation, "generation of a record");
         }
         for queue in &view.queues {
-            assert_eq!(
-                queue.attached,
-                queue.found,
-                "{}",
-                wrong("the owner of a queue")
-            );
-            assert!(!queue.running, "{}", wrong("a callback that runs"));
+            expect(queue.attached == queue.found, "owner of a queue");
+            expect(!queue.running, "callback that runs");
         }
         let home = view.queues.iter().filter(|queue| queue.home);
-        home.for_each(|queue| assert_eq!(queue.offload, self.offload, "{}", wrong("offload")));
+        home.for_each(|queue| expect(queue.offload == self.offload, "offload"));
     }
 }

@@ -78,22 +78,25 @@ fn read(world: &World, places: Places, tenancy: &mut Tenancy, within: impl FnOnc
     );
 }
 
+/// The calling thread gets a slot, and reads.
+fn come_and_read(world: &World, places: Places) {
+    world.domain.register();
+    let mut tenancy = Tenancy::begin(&view(world));
+    read(world, places, &mut tenancy, |_| ());
+}
+
 /// A thread that has used everything ends, and is back once more, as in a destructor; another one claims a
 /// slot meanwhile, and stays until the first has gone.
 fn hand_over(world: &Rc<World>) {
     let places = Places::new(world);
     let old = world.thread(move |w| {
-        w.domain.register();
-        let mut tenancy = Tenancy::begin(&view(w));
-        read(w, places, &mut tenancy, |_| ());
+        come_and_read(w, places);
         w.retire([0]);
         places.domain.defer(|| ());
         rcu::tuning::set_thread_on_worker(Some(true));
         w.pass_on();
         w.domain.leave();
-        w.domain.register();
-        let mut tenancy = Tenancy::begin(&view(w));
-        read(w, places, &mut tenancy, |_| ());
+        come_and_read(w, places);
     });
     world.domain.enter();
     world.begin(1);

@@ -1,28 +1,23 @@
 //! Readers off the fast path: unregistered readers, fenced mode, and the change of the mode.
 
-use crate::common::races::{Process, nothing, race, race_without_slots};
+use crate::common::races::{Process, nothing, race, race_without_slots, read, read_twice};
 use crate::common::{World, check};
 use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 use rcu::{FenceMode, Options};
 
-fn reads_twice(world: &World, _: Process) {
-    world.read();
-    world.read();
-}
-
 #[test]
 fn unregistered_reader() {
     check("unregistered reader", 2, 2, || {
-        race_without_slots([reads_twice])
+        race_without_slots([read_twice::<Process>])
     });
 }
 
 #[test]
 fn two_unregistered_readers() {
     check("two unregistered readers", 2, 1, || {
-        race_without_slots([|w, _: Process| w.read(); 2]);
+        race_without_slots([read::<Process>; 2]);
     });
 }
 
@@ -45,9 +40,9 @@ fn nested_unregistered_reader_that_repins() {
 #[test]
 fn fenced_reader() {
     check("fenced reader", 3, 2, || {
-        let reader = |w: &World, process| {
+        let reader = |w: &World, process: Process| {
             w.come();
-            reads_twice(w, process);
+            read_twice(w, process);
         };
         race(Domain::new().fenced(), nothing, [reader], 1);
     });
@@ -71,7 +66,7 @@ fn the_mode_changes_while_a_reader_registers() {
     check("change of the mode", 2, 3, || {
         let world = World::new(Domain::new());
         world.begin(0);
-        let reader = world.thread(|w| reads_twice(w, Process));
+        let reader = world.thread(|w| read_twice(w, Process));
         world.domain.enter();
         let _ = Options::new().fence(FenceMode::Fenced).apply(); // refused if the reader was first
         world.update(0, 1);

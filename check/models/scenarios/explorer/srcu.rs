@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::common::races::{
     Side, has_read, is_known, leave_and_come_back, nothing, notify_the_worker, race,
-    race_without_slots, reads,
+    race_without_slots, read, reads,
 };
 use crate::common::{World, check};
 use quiescent_on_explorer as rcu;
@@ -26,12 +26,7 @@ fn reader_against_updater() {
 #[test]
 fn newcomer_while_the_only_thread_updates() {
     check("srcu: newcomer", 2, 2, || {
-        race(
-            Domain::new(),
-            has_read,
-            [|w, srcu: Own| srcu.read_once(w)],
-            0,
-        );
+        race(Domain::new(), has_read, [read::<Own>], 0);
     });
 }
 
@@ -126,7 +121,7 @@ fn fenced_mode() {
 #[test]
 fn readers_without_a_slot() {
     check("srcu: unregistered reader", 2, 1, || {
-        race_without_slots([|w, srcu: Own| srcu.read_once(w)]);
+        race_without_slots([read::<Own>]);
     });
 }
 

@@ -1,16 +1,14 @@
 //! A queue's owner against a taker: pushes and pops with plain stores, while a sweep takes everything.
 
 use crate::common::check;
-use crate::common::reclaim::owner;
-use quiescent_models::explorer::branching;
+use crate::common::reclaim::{owner, retired};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
 #[test]
 fn pushes_against_a_take_over() {
     check("push", 2, 2, || {
-        let world = owner(Domain::deferring(4));
-        world.retire([0]); // the slow path; from here on the owner has credit
+        let world = retired(Domain::deferring(4), [0]); // the slow path; from here on the owner has credit
         world.beside_worker(|world| world.retire([1]));
     });
 }
@@ -19,8 +17,7 @@ fn pushes_against_a_take_over() {
 #[test]
 fn pushes_after_the_owner_interrupted_a_take_over() {
     check("push on", 2, 1, || {
-        let world = owner(Domain::deferring(4));
-        world.retire([0]);
+        let world = retired(Domain::deferring(4), [0]);
         world.beside_worker(|world| world.retire([1, 2]));
     });
 }
@@ -28,8 +25,7 @@ fn pushes_after_the_owner_interrupted_a_take_over() {
 #[test]
 fn pops_against_a_take_over() {
     check("pop", 2, 1, || {
-        let world = owner(Domain::deferring(2));
-        world.retire([0, 1]); // a batch, and its grace period
+        let world = retired(Domain::deferring(2), [0, 1]); // a batch, and its grace period
         world.beside_worker(|world| world.retire([2, 3]));
     });
 }
@@ -61,8 +57,7 @@ fn the_first_push_of_a_lane_against_a_take_over() {
 #[test]
 fn both_lanes_against_a_take_over() {
     check("both lanes", 2, 1, || {
-        let world = owner(Domain::deferring(4));
-        world.retire([0]);
+        let world = retired(Domain::deferring(4), [0]);
         world.call(1);
         world.beside_worker(|world| {
             world.retire_code(2);
@@ -75,9 +70,7 @@ fn both_lanes_against_a_take_over() {
 #[test]
 fn an_owner_that_hurries_against_a_take_over() {
     check("hurry", 2, 1, || {
-        let world = owner(Domain::deferring(4));
-        world.retire([0]);
-        world.beside_worker(|world| {
+        retired(Domain::deferring(4), [0]).beside_worker(|world| {
             world.retire_hurry(1);
             world.retire([2]);
         });
@@ -87,9 +80,7 @@ fn an_owner_that_hurries_against_a_take_over() {
 #[test]
 fn an_owner_that_ends_during_a_take_over() {
     check("exit", 2, 1, || {
-        let world = owner(Domain::deferring(2));
-        world.retire([0, 1]);
-        world.beside_worker(|world| {
+        retired(Domain::deferring(2), [0, 1]).beside_worker(|world| {
             world.retire([2]);
             world.domain.leave();
         });
@@ -100,9 +91,7 @@ fn an_owner_that_ends_during_a_take_over() {
 #[test]
 fn a_queue_is_inherited_during_a_take_over() {
     check("inherited", 2, 1, || {
-        let world = owner(Domain::deferring(2));
-        world.retire([0, 1, 2]);
-        world.beside_worker(|world| {
+        retired(Domain::deferring(2), [0, 1, 2]).beside_worker(|world| {
             world.domain.leave();
             world.domain.enter(); // as another thread
             world.retire([3, 4]);
@@ -113,25 +102,20 @@ fn a_queue_is_inherited_during_a_take_over() {
 #[test]
 fn two_sweeps_at_once() {
     check("two sweeps", 2, 1, || {
-        let world = owner(Domain::deferring(4));
-        world.retire([0]);
+        let world = retired(Domain::deferring(4), [0]);
         world.call(1);
         let worker = world.worker(1);
         let drainer = world.thread(|w| w.domain.drain());
         world.begin(0);
         world.retire([2]);
-        branching(false);
-        worker.join();
-        drainer.join();
-        world.finish();
+        world.end([worker, drainer]);
     });
 }
 
 #[test]
 fn two_owners_and_one_sweep() {
     check("two owners", 1, 1, || {
-        let world = owner(Domain::deferring(2));
-        world.retire([0]);
+        let world = retired(Domain::deferring(2), [0]);
         let other = world.thread(|w| {
             w.retire([1]);
             w.retire([2]);
@@ -139,10 +123,7 @@ fn two_owners_and_one_sweep() {
         let worker = world.worker(1);
         world.begin(0);
         world.retire([3]);
-        branching(false);
-        worker.join();
-        other.join();
-        world.finish();
+        world.end([worker, other]);
     });
 }
 
@@ -160,10 +141,7 @@ fn a_queue_that_was_not_taken_is_emptied() {
         let worker = world.worker(1);
         world.begin(0);
         world.call(3); // within the credit
-        branching(false);
-        worker.join();
-        other.join();
-        world.finish_patient();
+        world.end_patient([worker, other]);
     });
 }
 
@@ -171,9 +149,7 @@ fn a_queue_that_was_not_taken_is_emptied() {
 #[test]
 fn pushes_in_fenced_mode_against_a_sweep() {
     check("fenced pushes", 2, 1, || {
-        let world = owner(Domain::deferring(2).fenced());
-        world.retire([0]);
-        world.beside_worker(|world| {
+        retired(Domain::deferring(2).fenced(), [0]).beside_worker(|world| {
             world.retire([1, 2]);
             world.call(3);
             world.retire_code(4);
@@ -187,8 +163,7 @@ fn pushes_in_fenced_mode_against_a_sweep() {
 #[test]
 fn an_owner_that_ends_with_nothing_left() {
     check("empty exit", 2, 1, || {
-        let world = owner(Domain::deferring(1));
-        world.retire([0, 1]); // a batch each, and freed by the next
+        let world = retired(Domain::deferring(1), [0, 1]); // a batch each, and freed by the next
         world.beside_worker(|world| {
             world.domain.leave();
             world.domain.enter(); // as another thread
@@ -204,11 +179,10 @@ fn an_inline_owner_that_ends_during_a_take_over() {
     check("inline exit", 2, 1, || {
         let world = owner(Domain::deferring(1).inline());
         let guard = rcu::read_lock();
-        world.call_long(0);
-        world.call_long(1);
+        world.call_long([0, 1]);
         drop(guard);
         world.beside_worker(|world| {
-            world.call_long(2);
+            world.call_long([2]);
             world.domain.leave();
         });
     });

@@ -42,14 +42,12 @@ fn what_the_worker_passes_by_is_not_forgotten() {
 fn a_barrier_beside_two_workers() {
     check("barrier, two workers", 1, 1, || {
         let world = owner(Domain::patient(4));
-        world.call_long(0);
-        world.call_long(1);
+        world.call_long([0, 1]);
         rcu::synchronize();
         let second = world.second();
         world.serve_beside([second], 0, |world| {
             rcu::barrier();
-            world.expect_returned(0);
-            world.expect_returned(1);
+            world.expect_returned([0, 1]);
         });
     });
 }

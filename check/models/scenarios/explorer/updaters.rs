@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{World, check, join_all};
-use quiescent_models::explorer::{allow_timeouts, branching, yield_now};
+use crate::common::races::two_that_read;
+use crate::common::{World, check, join_all, poll_for};
+use quiescent_models::explorer::{allow_timeouts, branching};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
@@ -34,19 +35,12 @@ fn two_updates_in_a_row() {
     });
 }
 
-/// Two updaters replace the object one after the other, in either order.
-fn two_updaters(world: &World, with: usize) {
-    let old = world.replace(with);
-    rcu::synchronize();
-    world.free(old);
-}
-
 #[test]
 fn two_updaters_share_or_hand_over() {
     check("two updaters", 2, 1, || {
         beside_reader(|world| {
-            let other = world.thread(|w| two_updaters(w, 1));
-            two_updaters(world, 2);
+            let other = world.thread(|w| w.replace_and_free(1));
+            world.replace_and_free(2);
             other.join();
         });
     });
@@ -54,20 +48,7 @@ fn two_updaters_share_or_hand_over() {
 
 #[test]
 fn an_updater_that_reads_and_is_registered() {
-    check("reading updaters", 2, 1, || {
-        let world = World::new(Domain::new());
-        let other = world.registered(|w| {
-            w.read();
-            two_updaters(w, 1);
-        });
-        world.domain.enter();
-        world.domain.register();
-        world.begin(1);
-        two_updaters(&world, 2);
-        world.read();
-        other.join();
-        world.domain.leave();
-    });
+    check("reading updaters", 2, 1, || two_that_read(Domain::new()));
 }
 
 #[test]
@@ -81,13 +62,6 @@ fn three_updaters() {
         world.update(0, 1);
         join_all(others);
     });
-}
-
-/// Polls until the answer is yes.
-fn poll_for(cookie: rcu::Cookie) {
-    while !cookie.is_done() {
-        yield_now();
-    }
 }
 
 #[test]
@@ -156,10 +130,7 @@ fn a_driver_that_gives_up_hands_over() {
 fn the_first_threads_of_a_new_leaf() {
     check("new leaf", 1, 1, || {
         let world = World::new(Domain::new().leaves(2));
-        let [one, other] = [
-            world.registered(|w| w.wait_reopened()),
-            world.registered(|w| w.wait_reopened()),
-        ];
+        let stay = [(); 2].map(|()| world.registered(World::wait_reopened));
         world.domain.enter();
         world.begin(2);
         let newcomers = [
@@ -170,7 +141,7 @@ fn the_first_threads_of_a_new_leaf() {
         world.reopen();
         world.reopen();
         join_all(newcomers);
-        join_all([one, other]);
+        join_all(stay);
     });
 }
 
@@ -180,14 +151,11 @@ fn the_first_threads_of_a_new_leaf() {
 fn a_leaf_is_found_empty_and_taken_again() {
     check("leaf vacated", 2, 0, || {
         let world = World::new(Domain::new().leaves(2));
-        let stay = [
-            world.registered(|w| w.wait_reopened()),
-            world.registered(|w| w.wait_reopened()),
-        ];
+        let stay = [(); 2].map(|()| world.registered(World::wait_reopened));
         world.domain.enter();
         world.begin(2);
         branching(false);
-        join_all([world.thread(|w| w.domain.register())]);
+        world.thread(|w| w.domain.register()).join();
         branching(true);
         let newcomer = world.thread(World::read);
         rcu::synchronize();
@@ -195,7 +163,7 @@ fn a_leaf_is_found_empty_and_taken_again() {
         branching(false);
         world.reopen();
         world.reopen();
-        join_all([newcomer]);
+        newcomer.join();
         join_all(stay);
     });
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::common::deferred::{Shelf, shelf};
-use crate::common::{Words, check_unfenced, join};
+use crate::common::deferred::{free_beside, push_beside_a_taker};
+use crate::common::{check_unfenced, join, start};
+use crate::side::{Process, Side};
+use crate::words::Words;
 use quiescent_models::loom::thread;
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
@@ -18,17 +20,16 @@ fn section() {
 fn litmus(asks: u32, registered: bool, body: fn(&Words) -> u32) {
     let domain = Domain::new().asking();
     let words = Arc::new(Words::default());
-    let read = words.clone();
-    let reader = thread::spawn(move || {
+    let reader = start(&words, move |words| {
         domain.enter();
         if registered {
             domain.register();
         }
-        body(&read)
+        body(words)
     });
     domain.enter();
     (0..asks).for_each(|_| domain.ask());
-    words.update(|| domain.ask(), reader);
+    words.update_beside(|| domain.ask(), || join(reader));
 }
 
 /// `[ASK-1]`: a thread that is asked by one asker answers the question of another, whose flag it has not
@@ -38,19 +39,18 @@ fn an_answer_to_two_askers() {
     check_unfenced("asking: two askers", 4, || {
         let domain = Domain::new().asking();
         let words = Arc::new(Words::default());
-        let read = words.clone();
-        let reader = thread::spawn(move || {
+        let reader = start(&words, move |words| {
             domain.enter();
             section();
-            read.store();
-            read.load()
+            words.store();
+            words.load()
         });
         let other = thread::spawn(move || {
             domain.enter();
             domain.ask();
         });
         domain.enter();
-        words.update(|| domain.ask(), reader);
+        words.update_beside(|| domain.ask(), || join(reader));
         join(other);
     });
 }
@@ -108,19 +108,10 @@ fn a_thread_that_registers_meanwhile() {
 #[test]
 fn nothing_is_freed_under_a_reader_that_answers() {
     check_unfenced("asking: reclaim", 3, || {
-        let shelf = shelf(Domain::deferring(1).asking());
-        shelf.domain.enter();
-        shelf.retire_hurry(2);
-        shelf.domain.work();
-        let reader = shelf.thread(|s| {
-            s.read();
+        free_beside(Domain::deferring(1).asking(), |w| {
+            Process.read_once(w);
             section();
         });
-        shelf.publish(1);
-        shelf.retire(0);
-        shelf.retire(3);
-        join(reader);
-        shelf.finish([0, 2, 3]);
     });
 }
 
@@ -128,13 +119,6 @@ fn nothing_is_freed_under_a_reader_that_answers() {
 #[test]
 fn a_push_against_a_taker_that_asks() {
     check_unfenced("asking: push", 2, || {
-        let shelf = shelf(Domain::deferring(4).asking());
-        shelf.domain.enter();
-        shelf.retire_hurry(0);
-        let worker = shelf.thread(|s: &Shelf| s.domain.work());
-        shelf.retire(1);
-        shelf.retire(2);
-        join(worker);
-        shelf.finish([0, 1, 2]);
+        push_beside_a_taker(Domain::deferring(4).asking());
     });
 }

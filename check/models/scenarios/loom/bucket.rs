@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::common::{check, join};
-use quiescent_collections::check::{Bucket, Table, tag_of};
+use crate::common::{check, join, start};
+use quiescent_collections::check::{Bucket, Table, Tags, tag_of};
+use quiescent_models::loom::AtomicU32;
 use quiescent_models::loom::Ordering::{Acquire, Relaxed, Release};
-use quiescent_models::loom::{AtomicU32, thread};
 
 /// An old bucket, the one that its entry moves to, and the content of that entry.
 #[derive(Default)]
@@ -28,13 +28,19 @@ impl Buckets {
         let slot = bucket.tags().matching(tag_of(HASH)).next()?;
         let index = bucket.slot(slot);
         assert_eq!(index, INDEX, "a tag without its index");
-        assert_eq!(
-            self.content.load(Relaxed),
-            1,
-            "an entry that is not complete"
-        );
+        self.check_content();
         Some(index)
     }
+
+    fn check_content(&self) {
+        let content = self.content.load(Relaxed);
+        assert_eq!(content, 1, "an entry that is not complete");
+    }
+}
+
+/// The tag of the entry is at the first slot.
+fn has_it(tags: Tags) -> bool {
+    tags.matching(tag_of(HASH)).any(|slot| slot == 0)
 }
 
 fn add(bucket: &Bucket, slot: usize, index: u32, hash: u64) {
@@ -46,15 +52,11 @@ fn add(bucket: &Bucket, slot: usize, index: u32, hash: u64) {
 /// MAP-4, where the tag is stored by itself, and where it is stored with the unlock.
 fn addition_against_a_read(slot: usize) {
     let buckets = Arc::new(Buckets::default());
-    let writer = buckets.clone();
-    let writer = thread::spawn(move || {
-        writer.fill();
-        add(&writer.old, slot, INDEX, HASH);
+    let writer = start(&buckets, move |it| {
+        it.fill();
+        add(&it.old, slot, INDEX, HASH);
     });
-    let reader = buckets.clone();
-    let reader = thread::spawn(move || {
-        reader.find(&reader.old);
-    });
+    let reader = start(&buckets, |it| _ = it.find(&it.old));
     join(writer);
     join(reader);
     assert!(buckets.find(&buckets.old).is_some());
@@ -73,16 +75,14 @@ fn a_move_against_reads_and_writes() {
         let buckets = Arc::new(Buckets::default());
         buckets.fill();
         buckets.old.begin((INDEX, tag_of(HASH)), (0, 0));
-        let mover = buckets.clone();
-        let mover = thread::spawn(move || {
-            let tags = mover.old.lock().expect("moved once");
+        let mover = start(&buckets, |Buckets { old, new, .. }| {
+            let tags = old.lock().expect("moved once");
             // No thread can reach it before the mark: it is filled without its lock.
-            mover.new.set_slot(0, INDEX);
-            let new = mover.new.set_mark(0, tag_of(HASH), mover.new.tags());
-            mover.new.unlock(new);
-            mover.old.unlock_moved(tags);
+            new.set_slot(0, INDEX);
+            new.unlock(new.set_mark(0, tag_of(HASH), new.tags()));
+            old.unlock_moved(tags);
         });
-        let other = thread::spawn(move || look(&buckets));
+        let other = start(&buckets, look);
         join(mover);
         join(other);
     }
@@ -98,10 +98,7 @@ fn a_move_against_reads_and_writes() {
             Some(tags) => buckets.old.unlock(tags),
             None => {
                 let tags = buckets.new.lock().expect("not moved");
-                assert!(
-                    tags.matching(tag_of(HASH)).any(|slot| slot == 0),
-                    "moved without its entry"
-                );
+                assert!(has_it(tags), "moved without its entry");
                 buckets.new.unlock(tags);
             }
         });
@@ -120,8 +117,7 @@ fn two_additions() {
     }
     check("bucket: two additions", 3, || {
         let buckets = Arc::new(Buckets::default());
-        let other = buckets.clone();
-        let other = thread::spawn(move || add_one(&other.old));
+        let other = start(&buckets, |it| add_one(&it.old));
         add_one(&buckets.old);
         join(other);
         assert_eq!(buckets.old.tags().used().count(), 2);
@@ -134,27 +130,16 @@ fn a_replacement_against_a_read() {
     check("bucket: replacement", 3, || {
         let buckets = Arc::new(Buckets::default());
         buckets.old.begin((INDEX + 1, tag_of(HASH)), (0, 0));
-        let (writer, reader) = (buckets.clone(), buckets);
-        let writer = thread::spawn(move || {
-            writer.fill();
-            let tags = writer.old.lock().expect("not moved");
-            writer.old.set_slot(0, INDEX);
-            writer.old.unlock(tags);
+        let writer = start(&buckets, |it| {
+            it.fill();
+            let tags = it.old.lock().expect("not moved");
+            it.old.set_slot(0, INDEX);
+            it.old.unlock(tags);
         });
-        let reader = thread::spawn(move || {
-            assert!(
-                reader
-                    .old
-                    .tags()
-                    .matching(tag_of(HASH))
-                    .any(|slot| slot == 0)
-            );
-            if reader.old.slot(0) == INDEX {
-                assert_eq!(
-                    reader.content.load(Relaxed),
-                    1,
-                    "an entry that is not complete"
-                );
+        let reader = start(&buckets, |it| {
+            assert!(has_it(it.old.tags()));
+            if it.old.slot(0) == INDEX {
+                it.check_content();
             }
         });
         join(writer);
@@ -168,9 +153,7 @@ fn the_last_unit_against_a_read() {
     check("table: last unit", 3, || {
         let tables = Arc::new((Table::new(1), Table::new(1), AtomicU32::new(0)));
         let movers = [0, 1].map(|unit| {
-            let tables = tables.clone();
-            thread::spawn(move || {
-                let (old, new, root) = &*tables;
+            start(&tables, move |(old, new, root)| {
                 add(&new.buckets()[unit], 0, INDEX, HASH);
                 if old.count_moved(2) {
                     root.store(1, Release);

@@ -5,87 +5,52 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64 as RealU64, Ordering::Relaxed as RealRelaxed};
 
-use crate::common::{check_unfenced, join};
+use crate::common::watched::Dropping;
+use crate::common::{check_unfenced, join, thread_of};
 use quiescent_collections::{RcuArc, RcuOwner};
-use quiescent_models::loom::UnsafeCell;
-use quiescent_models::loom::thread::{self, JoinHandle};
-use quiescent_on_loom as rcu;
-use rcu::check::Model as Domain;
-
-/// An object that counts when it is dropped; loom checks that no thread uses it then.
-struct Object(UnsafeCell<u32>, Arc<RealU64>);
-
-// SAFETY: loom checks every access.
-unsafe impl Send for Object {}
-// SAFETY: as above.
-unsafe impl Sync for Object {}
-
-impl Object {
-    fn use_it(&self) {
-        // SAFETY: loom checks that no write is concurrent.
-        let dropped = self.0.with(|it| unsafe { *it });
-        assert_eq!(dropped, 0, "dropped under a reference");
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        // SAFETY: loom checks that no access is concurrent.
-        let before = self.0.with_mut(|it| unsafe { it.replace(1) });
-        assert_eq!(before, 0, "dropped twice");
-        self.1.fetch_add(1, RealRelaxed);
-    }
-}
+use quiescent_models::loom::thread::JoinHandle;
+use quiescent_on_loom::check::Model as Domain;
 
 /// One execution's domain, and how many objects were dropped.
-#[derive(Clone)]
 struct Scene {
     domain: Domain,
     dropped: Arc<RealU64>,
 }
 
-fn scene() -> Scene {
+fn scene() -> Arc<Scene> {
     let domain = Domain::deferring(1);
     domain.enter();
     let dropped = Arc::default();
-    Scene { domain, dropped }
+    Arc::new(Scene { domain, dropped })
 }
 
 impl Scene {
-    fn object(&self) -> RcuOwner<Object> {
-        RcuOwner::new(Object(UnsafeCell::new(0), self.dropped.clone()))
+    fn object(&self) -> RcuOwner<Dropping> {
+        RcuOwner::new(Dropping::new(0, &self.dropped))
     }
 
-    fn thread(&self, body: impl FnOnce(&Scene) + 'static) -> JoinHandle<()> {
-        let scene = self.clone();
-        thread::spawn(move || {
-            scene.domain.enter();
-            body(&scene);
-            scene.domain.leave();
-        })
+    fn thread(self: &Arc<Scene>, body: impl FnOnce(&Scene) + 'static) -> JoinHandle<()> {
+        thread_of(self.domain, self, body)
     }
 
     /// Kills an object, which is dropped by its last reference.
-    fn kill(&self, owner: RcuOwner<Object>) {
+    fn kill(&self, owner: RcuOwner<Dropping>) {
         assert!(owner.kill());
-        owner.use_it();
+        owner.get();
         drop(owner);
         self.domain.work();
     }
 
     /// Other threads have ended: all of so many objects were dropped.
-    fn end<const N: usize>(self, threads: [JoinHandle<()>; N], objects: u64) {
+    fn end<const N: usize>(&self, threads: [JoinHandle<()>; N], objects: u64) {
         threads.into_iter().for_each(join);
         self.domain.settle();
-        assert_eq!(
-            self.dropped.load(RealRelaxed),
-            objects,
-            "one is never dropped"
-        );
+        let dropped = self.dropped.load(RealRelaxed);
+        assert_eq!(dropped, objects, "one is never dropped");
     }
 }
 
-fn got(owner: &RcuOwner<Object>) -> RcuArc<Object> {
+fn got(owner: &RcuOwner<Dropping>) -> RcuArc<Dropping> {
     owner.try_get().expect("it lives")
 }
 
@@ -100,7 +65,7 @@ fn a_kill_against_a_clone() {
         let thread = scene.thread(move |_| {
             let clone = reference.clone();
             drop(reference);
-            clone.use_it();
+            clone.get();
         });
         scene.kill(owner);
         scene.end([thread], 1);
@@ -117,7 +82,7 @@ fn two_drops_after_the_switch() {
         scene.kill(owner);
         let threads = references.map(|reference| {
             scene.thread(move |_| {
-                reference.use_it();
+                reference.get();
                 drop(reference);
             })
         });

@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::common::deferred::{Shelf, shelf};
-use crate::common::{check, check_unfenced, join};
+use crate::common::deferred::{free_beside, push_beside_a_taker, reclaiming};
+use crate::common::watched::Watched;
+use crate::common::{check, check_unfenced, join, start, thread_of};
+use crate::side::{Process, Side};
 use quiescent_models::loom::Ordering::Relaxed;
-use quiescent_models::loom::{AtomicU32, UnsafeCell, thread, with_membarrier};
+use quiescent_models::loom::{AtomicU32, with_membarrier};
 use quiescent_on_loom as rcu;
 use rcu::RcuPtr;
 use rcu::check::Model as Domain;
@@ -18,14 +20,7 @@ use rcu::check::Model as Domain;
 #[test]
 fn a_push_against_a_taker() {
     check_unfenced("deferral: push", 3, || {
-        let shelf = shelf(Domain::deferring(4));
-        shelf.domain.enter();
-        shelf.retire_hurry(0);
-        let worker = shelf.thread(|s| s.domain.work());
-        shelf.retire(1);
-        shelf.retire(2);
-        join(worker);
-        shelf.finish([0, 1, 2]);
+        push_beside_a_taker(Domain::deferring(4));
     });
 }
 
@@ -33,17 +28,16 @@ fn a_push_against_a_taker() {
 #[test]
 fn a_pop_against_a_taker() {
     check_unfenced("deferral: pop", 3, || {
-        let shelf = shelf(Domain::deferring(2));
-        shelf.domain.enter();
-        shelf.retire_hurry(0);
-        shelf.domain.work();
-        shelf.retire(1);
-        shelf.retire(2);
-        shelf.retire(3);
-        let worker = shelf.thread(|s| s.domain.work());
-        shelf.retire(4);
+        let world = reclaiming(Domain::deferring(2));
+        world.retire_hurry(0);
+        world.domain.work();
+        world.retire(1);
+        world.retire(2);
+        world.retire(3);
+        let worker = world.thread(|w| w.domain.work());
+        world.retire(4);
         join(worker);
-        shelf.finish(0..5);
+        world.finish(0..5);
     });
 }
 
@@ -51,16 +45,7 @@ fn a_pop_against_a_taker() {
 #[test]
 fn an_owner_that_frees_against_a_newcomer() {
     check_unfenced("deferral: newcomer", 4, || {
-        let shelf = shelf(Domain::deferring(1));
-        shelf.domain.enter();
-        shelf.retire_hurry(2);
-        shelf.domain.work();
-        let reader = shelf.thread(Shelf::read);
-        shelf.publish(1);
-        shelf.retire(0);
-        shelf.retire(3);
-        join(reader);
-        shelf.finish([0, 2, 3]);
+        free_beside(Domain::deferring(1), |w| Process.read_once(w));
     });
 }
 
@@ -71,8 +56,7 @@ fn a_kick_against_a_worker_that_goes_to_sleep() {
         let domain = Domain::patient(4);
         let news = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let kickers = [0, 1].map(|n| {
-            let news = news.clone();
-            thread::spawn(move || {
+            start(&news, move |news| {
                 news[n].store(1, Relaxed);
                 domain.kick();
             })
@@ -84,31 +68,17 @@ fn a_kick_against_a_worker_that_goes_to_sleep() {
     });
 }
 
-struct Node(UnsafeCell<u32>);
+type Links = [RcuPtr<Watched>; 2];
 
-// SAFETY: loom checks every access.
-unsafe impl Send for Node {}
-// SAFETY: as above.
-unsafe impl Sync for Node {}
-
-impl Node {
-    fn boxed(value: u32) -> Option<Box<Node>> {
-        let cell = UnsafeCell::new(0);
-        // SAFETY: loom checks that no access is concurrent.
-        cell.with_mut(|place| unsafe { *place = value });
-        Some(Box::new(Node(cell)))
-    }
+fn node() -> Option<Box<Watched>> {
+    Some(Box::new(Watched::new(1)))
 }
 
-type Links = [RcuPtr<Node>; 2];
-
 /// Reads the node behind a link.
-fn read(link: &RcuPtr<Node>) {
+fn read_node(link: &RcuPtr<Watched>) {
     let guard = rcu::read_lock();
     if let Some(node) = link.load(&guard) {
-        // SAFETY: loom checks that no write is concurrent.
-        let value = node.0.with(|value| unsafe { *value });
-        assert_eq!(value, 1, "an unfinished node");
+        assert_eq!(node.get(), 1, "an unfinished node");
     }
 }
 
@@ -116,14 +86,7 @@ fn read(link: &RcuPtr<Node>) {
 fn links<const N: usize>(bodies: [fn(&Links); N]) {
     let domain = Domain::new();
     let links = Arc::new([RcuPtr::null(), RcuPtr::null()]);
-    let threads = bodies.map(|body| {
-        let links = links.clone();
-        thread::spawn(move || {
-            domain.enter();
-            body(&links);
-            domain.leave();
-        })
-    });
+    let threads = bodies.map(|body| thread_of(domain, &links, body));
     threads.into_iter().for_each(join);
 }
 
@@ -132,23 +95,23 @@ fn links<const N: usize>(bodies: [fn(&Links); N]) {
 fn a_node_is_seen_whole() {
     with_membarrier(|| {
         check("pointer: store", 4, || {
-            links([|l| read(&l[0]), |l| l[0].store(Node::boxed(1))]);
+            links([|l| read_node(&l[0]), |l| l[0].store(node())]);
         });
         check("pointer: swap", 4, || {
             links([
-                |l| read(&l[0]),
+                |l| read_node(&l[0]),
                 |l| {
                     let guard = rcu::read_lock();
-                    l[0].swap(Node::boxed(1), &guard);
+                    l[0].swap(node(), &guard);
                 },
             ]);
         });
         check("pointer: compare and exchange", 4, || {
             links([
-                |l| read(&l[0]),
+                |l| read_node(&l[0]),
                 |l| {
                     let guard = rcu::read_lock();
-                    let stored = l[0].compare_exchange(None, Node::boxed(1), &guard);
+                    let stored = l[0].compare_exchange(None, node(), &guard);
                     assert!(stored.is_ok(), "it is null");
                 },
             ]);
@@ -161,13 +124,13 @@ fn a_node_is_seen_whole() {
 fn a_node_that_another_thread_links_is_seen_whole() {
     check_unfenced("pointer: linked again", 3, || {
         links([
-            |l| l[0].store(Node::boxed(1)),
+            |l| l[0].store(node()),
             |l| {
                 let guard = rcu::read_lock();
                 // SAFETY: nothing is retired.
                 unsafe { l[1].store_shared(l[0].load_shared(&guard)) };
             },
-            |l| read(&l[1]),
+            |l| read_node(&l[1]),
         ]);
     });
 }

@@ -1,7 +1,7 @@
 //! A program's own domains under C11, with the product's own orderings: see `docs/ordering.md`.
 
-use crate::common::{check, check_unfenced, race, race_inside, read};
-use crate::side::{Side, has_read, nothing};
+use crate::common::{check, check_unfenced, race, race_inside, read_fast};
+use crate::side::{has_read, nothing, read};
 use quiescent_on_loom::Domain;
 
 type Own = &'static Domain;
@@ -20,13 +20,7 @@ fn newcomer_while_the_only_thread_updates() {
 #[test]
 fn reader_that_goes_the_fast_way() {
     check_unfenced("domain, membarrier: reader", 3, || {
-        race(
-            nothing,
-            [|w, domain: Own| {
-                drop(domain.read_lock());
-                domain.read_once(w);
-            }],
-        );
+        race(nothing, [read_fast::<Own>]);
     });
 }
 

@@ -1,19 +1,16 @@
 //! The fenced mode under C11, with the product's own orderings: see `docs/ordering.md`.
 
+use std::sync::Arc;
+
+use crate::common::watched::Watched;
 use crate::common::{
-    World, check, has_waited, join, race, race_with_poller, race_with_waiter, race_without_slots,
-    read, registers,
+    World, check, has_waited, join, no_slot_is_left, race, race_with_poller, registers, thread_of,
+    waits,
 };
-use crate::side::{Process, Side, nothing};
-use quiescent_models::loom::UnsafeCell;
+use crate::side::{Process, Side, nothing, read, read_twice};
 use quiescent_on_loom as rcu;
 use rcu::RcuCell;
 use rcu::check::Model as Domain;
-
-fn reads_twice(world: &World, process: Process) {
-    process.read_once(world);
-    process.read_once(world);
-}
 
 #[test]
 fn reader_against_updater() {
@@ -22,7 +19,7 @@ fn reader_against_updater() {
 
 #[test]
 fn reader_that_comes_back_at_once() {
-    check("two sections", 5, || race(nothing, [reads_twice]));
+    check("two sections", 5, || race(nothing, [read_twice::<Process>]));
 }
 
 #[test]
@@ -55,7 +52,7 @@ fn one_call_against_a_newcomer() {
 fn two_updates_in_a_row() {
     check("two updates", 4, || {
         let world = World::new(Domain::new());
-        let reader = world.thread(|w| reads_twice(w, Process));
+        let reader = world.thread(|w| read_twice(w, Process));
         world.domain.enter();
         Process.update(&world);
         world.publish(2);
@@ -72,7 +69,7 @@ fn two_readers() {
 
 #[test]
 fn a_waiter_is_satisfied_by_another_who_drives() {
-    check("waiter", 3, race_with_waiter);
+    check("waiter", 3, || race(nothing, [read::<Process>, waits]));
 }
 
 #[test]
@@ -82,39 +79,21 @@ fn a_poller_frees_what_another_waited_for() {
 
 #[test]
 fn unregistered_reader() {
-    check("unregistered reader", 6, race_without_slots);
+    check("unregistered reader", 6, || race(no_slot_is_left, [read]));
 }
 
 #[test]
 fn a_new_value_is_seen_whole() {
-    struct Value(UnsafeCell<u32>);
-    // SAFETY: loom checks every access.
-    unsafe impl Sync for Value {}
-    impl Value {
-        fn new(value: u32) -> Value {
-            let cell = UnsafeCell::new(0);
-            // SAFETY: loom checks that no access is concurrent.
-            cell.with_mut(|place| unsafe { *place = value });
-            Value(cell)
-        }
-    }
     check("pointer", 5, || {
         let domain = Domain::new();
         domain.enter();
-        let cell = std::sync::Arc::new(RcuCell::new(Value::new(1)));
-        let shared = cell.clone();
-        let reader = quiescent_models::loom::thread::spawn(move || {
-            domain.enter();
-            let seen = rcu::read(|guard| {
-                // SAFETY: loom checks that no write is concurrent.
-                shared.load(guard).0.with(|value| unsafe { *value })
-            });
+        let cell = Arc::new(RcuCell::new(Watched::new(1)));
+        let reader = thread_of(domain, &cell, |cell| {
+            let seen = rcu::read(|guard| cell.load(guard).get());
             assert!(seen == 1 || seen == 2, "an unfinished value: {seen}");
-            domain.leave();
         });
-        let old = cell.store(Value::new(2)).wait();
-        // SAFETY: loom checks that no access is concurrent.
-        old.0.with_mut(|value| unsafe { *value = 0 });
+        let old = cell.store(Watched::new(2)).wait();
+        old.replace(0);
         join(reader);
     });
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::common::{Words, check_unfenced, join};
+use crate::common::{check_unfenced, join, start};
+use crate::words::Words;
 use quiescent_models::loom::thread;
 use quiescent_on_loom::check::Model as Domain;
 
@@ -13,16 +14,15 @@ fn a_fence_of_another_thread_orders_as_one_s_own() {
     check_unfenced("fences: shared", 3, || {
         let domain = Domain::new();
         let words = Arc::new(Words::default());
-        let read = words.clone();
-        let reader = thread::spawn(move || {
-            read.store();
-            read.load()
+        let reader = start(&words, |words| {
+            words.store();
+            words.load()
         });
         let other = thread::spawn(move || {
             domain.fence();
             domain.fence();
         });
-        words.update(|| domain.fence(), reader);
+        words.update_beside(|| domain.fence(), || join(reader));
         join(other);
     });
 }

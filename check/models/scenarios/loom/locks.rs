@@ -2,26 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::common::{check, join};
+use crate::common::watched::Watched;
+use crate::common::{check, join, start};
 use quiescent_core::prim::lock::{FREE, release, take};
-use quiescent_models::loom::{AtomicU32, UnsafeCell, thread};
+use quiescent_models::loom::AtomicU32;
 
 /// What the lock protects; loom checks that accesses are ordered.
 struct Locked {
     word: AtomicU32,
-    value: UnsafeCell<u32>,
+    value: Watched,
 }
-
-// SAFETY: accesses that are not ordered fail the model.
-unsafe impl Sync for Locked {}
-// SAFETY: as above.
-unsafe impl Send for Locked {}
 
 impl Locked {
     fn add(&self) {
         take(&self.word);
-        // SAFETY: this thread has the lock.
-        self.value.with_mut(|value| unsafe { *value += 1 });
+        self.value.replace(self.value.get() + 1);
         release(&self.word);
     }
 }
@@ -31,13 +26,11 @@ fn holders_follow_one_another() {
     check("locks: two holders", 3, || {
         let locked = Arc::new(Locked {
             word: AtomicU32::new(FREE),
-            value: UnsafeCell::new(0),
+            value: Watched::new(0),
         });
-        let other = locked.clone();
-        let other = thread::spawn(move || other.add());
+        let other = start(&locked, Locked::add);
         locked.add();
         join(other);
-        // SAFETY: the other thread has ended.
-        assert_eq!(locked.value.with(|value| unsafe { *value }), 2);
+        assert_eq!(locked.value.get(), 2);
     });
 }

@@ -1,5 +1,6 @@
 //! The loom models: the library under the C11 memory model.
 
+use quiescent_models::loom as model;
 use quiescent_on_loom as rcu;
 
 mod common;
@@ -7,6 +8,8 @@ mod common;
 mod in_order;
 #[path = "../side.rs"]
 mod side;
+#[path = "../words.rs"]
+mod words;
 
 mod asking;
 mod bucket;

@@ -8,43 +8,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64 as RealU64, Ordering::Relaxed as RealRelaxed};
 
-use crate::common::{check_unfenced, join};
+use crate::common::watched::Dropping;
+use crate::common::{check_unfenced, join, thread_of};
 use crate::in_order::{InOrder, Key};
 use quiescent_collections::RcuHashMap;
-use quiescent_models::loom::UnsafeCell;
-use quiescent_models::loom::thread::{self, JoinHandle};
-use quiescent_on_loom as rcu;
-use rcu::check::Model as Domain;
-
-/// A number that counts when it is dropped.
-struct Value(UnsafeCell<u64>, Arc<RealU64>);
-
-// SAFETY: loom checks every access.
-unsafe impl Send for Value {}
-// SAFETY: as above.
-unsafe impl Sync for Value {}
-
-const GONE: u64 = u64::MAX;
-
-impl Value {
-    fn get(&self) -> u64 {
-        // SAFETY: loom checks that no write is concurrent.
-        self.0.with(|value| unsafe { *value })
-    }
-}
-
-impl Drop for Value {
-    fn drop(&mut self) {
-        // SAFETY: loom checks that no access is concurrent.
-        let before = self.0.with_mut(|value| unsafe { value.replace(GONE) });
-        assert_ne!(before, GONE, "dropped twice");
-        self.1.fetch_add(1, RealRelaxed);
-    }
-}
+use quiescent_models::loom::thread::JoinHandle;
+use quiescent_on_loom::check::Model as Domain;
 
 struct Scene {
     domain: Domain,
-    map: RcuHashMap<Key, Value, InOrder>,
+    map: RcuHashMap<Key, Dropping, InOrder>,
     dropped: Arc<RealU64>,
 }
 
@@ -56,7 +29,7 @@ fn scene(domain: Domain, keys: impl IntoIterator<Item = u64>) -> Arc<Scene> {
 fn weighed(
     domain: Domain,
     keys: impl IntoIterator<Item = u64>,
-    weight: fn(&Key, &Value) -> usize,
+    weight: fn(&Key, &Dropping) -> usize,
 ) -> Arc<Scene> {
     domain.enter();
     let scene = Arc::new(Scene {
@@ -70,17 +43,12 @@ fn weighed(
 
 impl Scene {
     fn thread(self: &Arc<Scene>, body: impl FnOnce(&Scene) + 'static) -> JoinHandle<()> {
-        let scene = self.clone();
-        thread::spawn(move || {
-            scene.domain.enter();
-            body(&scene);
-            scene.domain.leave();
-        })
+        thread_of(self.domain, self, body)
     }
 
     /// Returns whether the key is new.
     fn insert(&self, key: u64) -> bool {
-        let value = Value(UnsafeCell::new(10 * key), self.dropped.clone());
+        let value = Dropping::new(10 * key, &self.dropped);
         self.map.pin().insert(Key(key), value).is_none()
     }
 
@@ -91,7 +59,7 @@ impl Scene {
     /// Whether the key is found, with its value.
     fn finds(&self, key: u64) -> bool {
         let pinned = self.map.pin();
-        let value = pinned.get(&Key(key)).map(Value::get);
+        let value = pinned.get(&Key(key)).map(Dropping::get);
         assert!(value.is_none_or(|value| value == 10 * key), "{value:?}");
         value.is_some()
     }
@@ -103,10 +71,6 @@ impl Scene {
     /// The worker's: it asks for batches, takes them, and frees them, if no section stays open.
     fn work(&self) {
         (0..3).for_each(|_| self.domain.work());
-    }
-
-    fn dropped(&self) -> u64 {
-        self.dropped.load(RealRelaxed)
     }
 
     /// Other threads have ended, and so many values were made, of which these are still in the map.
@@ -121,14 +85,11 @@ impl Scene {
         keys.iter()
             .for_each(|&key| assert!(self.finds(key), "{key} is lost"));
         self.domain.settle();
-        assert_eq!(
-            self.dropped(),
-            made - keys.len() as u64,
-            "what was removed stays"
-        );
-        let scene = Arc::into_inner(self).expect("no other thread has it");
-        drop(scene.map);
-        assert_eq!(scene.dropped.load(RealRelaxed), made);
+        let removed = made - keys.len() as u64;
+        let Scene { map, dropped, .. } = Arc::into_inner(self).expect("no other thread has it");
+        assert_eq!(dropped.load(RealRelaxed), removed, "what was removed stays");
+        drop(map);
+        assert_eq!(dropped.load(RealRelaxed), made);
     }
 }
 

@@ -1,11 +1,14 @@
 //! The membarrier mode under C11: its fast paths with their own orderings, and light fences that pair with
 //! heavy ones and with nothing else (see `check/models/src/loom.rs`).
 
+use std::sync::Arc;
+
+use crate::common::watched::Watched;
 use crate::common::{
-    World, check_unfenced, has_waited, join, race, race_inside, race_with_poller, race_with_waiter,
-    race_without_slots, read, registers,
+    World, check_unfenced, has_waited, join, no_slot_is_left, race, race_inside, race_with_poller,
+    registers, thread_of, waits,
 };
-use crate::side::{Process, Side, nothing};
+use crate::side::{Process, Side, nothing, read};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 
@@ -57,7 +60,9 @@ fn two_sections_and_a_repin() {
 
 #[test]
 fn a_waiter_is_satisfied_by_another_who_drives() {
-    check_unfenced("membarrier: waiter", 4, race_with_waiter);
+    check_unfenced("membarrier: waiter", 4, || {
+        race(nothing, [read::<Process>, waits])
+    });
 }
 
 #[test]
@@ -72,7 +77,9 @@ fn one_call_against_a_newcomer() {
 
 #[test]
 fn unregistered_readers() {
-    check_unfenced("membarrier: unregistered readers", 4, race_without_slots);
+    check_unfenced("membarrier: unregistered readers", 4, || {
+        race(no_slot_is_left, [read])
+    });
 }
 
 #[test]
@@ -84,12 +91,15 @@ fn a_poller_frees_what_another_waited_for() {
 #[test]
 fn owners_of_an_index_follow_one_another() {
     check_unfenced("membarrier: index", 3, || {
-        let world = World::new(Domain::new());
-        let write = |w: &World| w.free(rcu::thread_index().expect("a slot is free"));
-        let other = world.thread(write);
-        world.domain.enter();
-        write(&world);
-        world.domain.leave();
+        let domain = Domain::new();
+        let kept = Arc::new([0; 4].map(Watched::new));
+        let write = |kept: &[Watched; 4]| {
+            kept[rcu::thread_index().expect("a slot is free")].replace(1);
+        };
+        let other = thread_of(domain, &kept, write);
+        domain.enter();
+        write(&kept);
+        domain.leave();
         join(other);
     });
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::common::{check_unfenced, join};
+use crate::common::watched::Watched;
+use crate::common::{check_unfenced, join, start, thread_of};
 use quiescent_collections::check::{Full, Slab, Unit};
+use quiescent_models::loom::AtomicU32;
 use quiescent_models::loom::Ordering::{Acquire, Relaxed, Release};
-use quiescent_models::loom::{AtomicU32, UnsafeCell, thread};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 
 /// Loom checks that it is complete when it is read.
-struct Item(UnsafeCell<u32>);
+struct Item(Watched);
 
 /// A batch: more than the scenarios remove.
 const BATCH: usize = 16;
@@ -22,11 +23,6 @@ impl Unit for Item {
     const BATCH: usize = BATCH;
     const READY: usize = 0;
 }
-
-// SAFETY: loom checks every access.
-unsafe impl Send for Item {}
-// SAFETY: as above.
-unsafe impl Sync for Item {}
 
 struct Scene {
     domain: Domain,
@@ -50,7 +46,7 @@ impl Scene {
         let _guard = rcu::read_lock();
         let index = self.slab.take(self.slab.magazines().desk());
         // SAFETY: the index is ours.
-        unsafe { self.slab.at(index).write(Item(UnsafeCell::new(index))) };
+        unsafe { self.slab.at(index).write(Item(Watched::new(index.into()))) };
         index
     }
 
@@ -79,16 +75,14 @@ fn a_larger_directory_against_a_read() {
     check_unfenced("slab: directory", 3, || {
         let scene = scene();
         (0..FIRST).for_each(|_| scene.published.store(scene.take(), Release));
-        let writer = scene.clone();
-        let reader = thread::spawn(move || {
+        let reader = start(&scene, |scene| {
             let index = scene.published.load(Acquire);
             // SAFETY: taken above or below, and published.
             let item = unsafe { &*scene.slab.at(index) };
-            // SAFETY: loom checks that no write is concurrent.
-            assert_eq!(item.0.with(|item| unsafe { *item }), index);
+            assert_eq!(item.0.get(), index.into());
         });
-        writer.published.store(writer.take(), Release);
-        assert_eq!(writer.published.load(Acquire), FIRST, "a chunk was added");
+        scene.published.store(scene.take(), Release);
+        assert_eq!(scene.published.load(Acquire), FIRST, "a chunk was added");
         join(reader);
     });
 }
@@ -99,13 +93,8 @@ fn two_threads_with_lists_in_one_leaf() {
     check_unfenced("slab: lists", 2, || {
         let scene = scene();
         scene.take(); // by the thread with the first index, which has a leaf by itself
-        let threads = [scene.clone(), scene.clone()].map(|it| {
-            thread::spawn(move || {
-                it.domain.enter();
-                it.published.store(it.take(), Relaxed);
-                it.domain.leave();
-            })
-        });
+        let take = |it: &Scene| it.published.store(it.take(), Relaxed);
+        let threads = [(); 2].map(|()| thread_of(scene.domain, &scene, take));
         threads.into_iter().for_each(join);
         assert!(scene.published.load(Relaxed) > 0);
     });
@@ -118,16 +107,10 @@ fn sealing_against_the_owner() {
     check_unfenced("slab: sealing", 3, || {
         let scene = scene();
         scene.remove(0);
-        let sealer = scene.clone();
-        let sealer = thread::spawn(move || {
-            sealer.domain.enter();
-            let sealed = sealer.seal();
-            sealer.domain.leave();
-            sealed
-        });
+        let sealer = thread_of(scene.domain, &scene, Scene::seal);
         scene.remove(1);
         scene.remove(2);
-        let sealed = sealer.join().expect("it does not panic");
+        let sealed = join(sealer);
         let left = scene.slab.magazines().take_all();
         let all = sealed.iter().chain(&left).flat_map(Full::indexes);
         let mut all: Vec<u32> = all.copied().collect();

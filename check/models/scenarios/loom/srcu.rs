@@ -1,7 +1,7 @@
 //! Counted readers under C11, with the product's own orderings: see `docs/ordering.md`.
 
-use crate::common::{check, check_unfenced, race, race_inside, read};
-use crate::side::{Side, has_read, nothing};
+use crate::common::{check, check_unfenced, race, race_inside, read_fast};
+use crate::side::{has_read, nothing, read};
 use quiescent_on_loom::Srcu;
 
 type Own = &'static Srcu;
@@ -31,12 +31,6 @@ fn a_section_s_reads_come_before_what_follows_the_grace_period() {
 #[test]
 fn reader_that_goes_the_fast_way() {
     check_unfenced("srcu, membarrier: reader", 3, || {
-        race(
-            nothing,
-            [|w, srcu: Own| {
-                drop(srcu.read_lock());
-                srcu.read_once(w);
-            }],
-        );
+        race(nothing, [read_fast::<Own>]);
     });
 }

@@ -32,6 +32,13 @@ pub(crate) enum Policy {
     Replay(BTreeMap<usize, u16>),
 }
 
+impl Default for Policy {
+    /// The default everywhere.
+    fn default() -> Policy {
+        Policy::Replay(BTreeMap::new())
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Step {
     chosen: u16,
@@ -40,7 +47,7 @@ struct Step {
 }
 
 /// The choices made so far in this execution, and those to repeat.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Choices {
     pub(crate) policy: Policy,
     path: Vec<Step>,
@@ -54,11 +61,7 @@ impl Choices {
     pub(crate) fn new(policy: Policy) -> Choices {
         Choices {
             policy,
-            path: Vec::new(),
-            cursor: 0,
-            preemptions: 0,
-            delays: 0,
-            frozen: false,
+            ..Choices::default()
         }
     }
 

@@ -88,6 +88,7 @@ pub(crate) struct Thread {
 }
 
 /// The state of an execution; see the module's comment.
+#[derive(Default)]
 pub(crate) struct Execution {
     pub(crate) model: Model,
     pub(crate) choices: Choices,
@@ -126,27 +127,9 @@ impl Execution {
         Execution {
             model,
             choices: Choices::new(policy),
-            memory: Vec::new(),
-            threads: Vec::new(),
-            current: 0,
-            seq: 0,
-            progress: 0,
-            clock: 0,
-            timeouts: false,
-            timed: false,
-            events: Events::default(),
-            held: false,
-            steps: 0,
-            acts: 0,
             max_steps,
-            over: false,
-            pruned: false,
             prunes: true,
-            failure: None,
-            trace: None,
-            epoch: 0,
-            by_address: HashMap::new(),
-            candidates: Vec::new(),
+            ..Execution::default()
         }
     }
 

@@ -94,24 +94,17 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report {
-            executions,
-            pruned,
-            steps,
-            max_depth,
-            ..
-        } = self;
-        let complete = if self.complete {
-            "complete within its bounds"
-        } else {
-            "a sample"
-        };
+        let (executions, pruned, machine) = (self.executions, self.pruned, self.model.name());
+        let (steps, most) = (self.steps, self.max_depth);
         write!(
             f,
-            "{executions} executions on {} ({pruned} pruned), {steps} steps, at most {max_depth} choices; \
-             {complete}",
-            self.model.name(),
-        )
+            "{executions} executions on {machine} ({pruned} pruned), "
+        )?;
+        write!(f, "{steps} steps, at most {most} choices; ")?;
+        f.write_str(match self.complete {
+            true => "complete within its bounds",
+            false => "a sample",
+        })
     }
 }
 
@@ -251,14 +244,10 @@ fn describe(message: String, failed: &Execution, scenario: &Rc<dyn Fn()>) -> Fai
     let (name, limit) = (failed.model.name(), failed.max_steps);
     let schedule = format!("{name} limit:{limit}{}", failed.choices.written());
     let (again, trace) = replay_traced(&schedule, scenario);
-    if again.failure.map(|f| f.message).as_ref() != Some(&message) {
-        let message = format!("{message} (not again when replayed: it is not deterministic)");
-        return Failure {
-            message,
-            schedule,
-            trace,
-        };
-    }
+    let message = match again.failure {
+        Some(failure) if failure.message == message => message,
+        _ => format!("{message} (not again when replayed: it is not deterministic)"),
+    };
     Failure {
         message,
         schedule,

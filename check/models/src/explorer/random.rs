@@ -17,7 +17,7 @@ const TURN: usize = 1 << 14;
 const JUMPS: u32 = 6;
 
 /// The state of a random policy.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Random {
     rng: Rng,
     /// Priorities by thread; grows as threads appear. Empty for a walk.
@@ -41,17 +41,8 @@ impl Random {
     pub(crate) fn new(seed: u64) -> Random {
         let mut random = Random {
             rng: Rng::new(seed),
-            priorities: Vec::new(),
             by_priority: true,
-            drops: [0; DROPS],
-            lowest: 0,
-            made: 0,
-            switch: 0,
-            delay: 0,
-            long: false,
-            stops: 0,
-            stopped: None,
-            jumps: 0,
+            ..Random::default()
         };
         random.next_execution(100);
         random

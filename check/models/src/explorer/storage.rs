@@ -5,9 +5,10 @@ use super::choice::Kind;
 use super::exec::{Execution, Touch};
 
 /// The store buffers of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Model {
     /// No buffers: interleavings only.
+    #[default]
     Sc,
     /// Total store order, as on x86: one FIFO a thread.
     Tso,

@@ -33,7 +33,7 @@ pub use shuttle::scheduler;
 pub use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 pub use shuttle::sync::{Mutex, MutexGuard};
 pub use shuttle::thread::{JoinHandle, spawn, yield_now};
-pub use sleep::{NEVER, Nap, clock, doze, futex_wait, futex_wake, nap, now_ns};
+pub use sleep::{NEVER, clock, doze, futex_wait, futex_wake, nap, now_ns};
 
 /// A fence for the compiler only: it has no effect here.
 pub fn light_fence() {}

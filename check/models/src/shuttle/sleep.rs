@@ -23,15 +23,6 @@ const DOZE_NS: u64 = 1_000;
 /// Longer time-outs never fire.
 pub const NEVER: Duration = Duration::from_secs(1);
 
-/// The reason for the end of a nap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nap {
-    /// Its time came while other threads ran.
-    Due,
-    /// No thread could run before its time, so the clock advanced to it.
-    Idle,
-}
-
 struct Sleeper {
     task: TaskId,
     /// The address that it sleeps on; none for a nap.
@@ -46,8 +37,6 @@ struct Sleeper {
 struct Sleep {
     clock: u64,
     sleepers: Vec<Sleeper>,
-    /// The last sleeper that its time woke: was it because no thread could run?
-    idle: bool,
 }
 
 thread_local! {
@@ -91,8 +80,7 @@ pub(crate) fn goes_on(task: TaskId, idle: bool) {
     SLEEP.with_borrow_mut(|sleep| {
         if let Some(at) = sleep.sleepers.iter().position(|s| s.task == task) {
             let until = sleep.sleepers.remove(at).until;
-            sleep.idle = idle && until > sleep.clock;
-            if sleep.idle && until != u64::MAX {
+            if idle && until > sleep.clock && until != u64::MAX {
                 sleep.clock = until;
             }
         }
@@ -153,20 +141,15 @@ pub fn futex_wake(word: *const AtomicU32) {
 
 /// Sleeps until this time. With `u64::MAX`: until no other thread can ever run; sleepers with a time come
 /// first.
-pub fn nap(until: u64) -> Nap {
-    if until <= clock() {
-        return Nap::Due;
-    }
-    sleep(None, until);
-    match SLEEP.with_borrow(|sleep| sleep.idle) {
-        true => Nap::Idle,
-        false => Nap::Due,
+pub fn nap(until: u64) {
+    if until > clock() {
+        sleep(None, until);
     }
 }
 
 /// Sleeps for a moment.
 pub fn doze() {
-    let _ = nap(clock() + DOZE_NS);
+    nap(clock() + DOZE_NS);
 }
 
 /// The time, without the cost of a reading: for code outside the model.

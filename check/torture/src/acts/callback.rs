@@ -110,10 +110,15 @@ fn queue_again<P: Periods>(
 ) {
     let word = entry.queue_again(world.now());
     world.count_queued(entry.kind());
+    // Made where it is used: when one is dropped, the entry is completed.
     let ager = || Ager {
         entry,
         word,
         own: P::own(own.clone()),
+    };
+    let callback = || {
+        let ager = ager();
+        move || drop(ager)
     };
     let retired = || {
         let ager = NonNull::from(Box::leak(Box::new(ager())));
@@ -124,21 +129,12 @@ fn queue_again<P: Periods>(
     // In a scenario without hurried kinds callbacks are not hurried either.
     let hurried = world.options.kinds.contains(&Kind::DeferHurry);
     match numbers.below(if hurried { 8 } else { 3 }) {
-        0 => {
-            let ager = ager();
-            own.defer_lazy(move || drop(ager));
-        }
+        0 => own.defer_lazy(callback()),
         1 => retired().retire(),
         // SAFETY: entries live for ever; the thread that completed the entry holds its free head.
         2 => unsafe { intrusive::defer_lazy_in(&**own, head, run) },
-        3 => {
-            let ager = ager();
-            own.defer(move || drop(ager));
-        }
-        4 => {
-            let ager = ager();
-            own.defer_hurry(move || drop(ager));
-        }
+        3 => own.defer(callback()),
+        4 => own.defer_hurry(callback()),
         // SAFETY: as for the other head.
         5 => unsafe { intrusive::defer_in(&**own, head, run) },
         // SAFETY: as for the other head.
@@ -156,7 +152,7 @@ mod tests {
     fn callbacks_draw_each_for_itself() {
         for seed in 0..20 {
             let panics = |birth| {
-                let entry = Entry::new();
+                let entry = Entry::default();
                 assert!(entry.take(birth, Kind::Mapped, DOMAIN));
                 entry.queue(NO_NUMBER, 0);
                 draw(seed, &entry).once_in(500)

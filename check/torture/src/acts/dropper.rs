@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use quiescent::{Retired, read_lock, try_barrier, try_synchronize};
 
@@ -13,6 +13,7 @@ use crate::book::events;
 use crate::book::finding::Finding;
 use crate::book::hand::Hand;
 use crate::book::kind::Kind;
+use crate::book::lock;
 use crate::book::numbers::Numbers;
 use crate::book::role::Role;
 use crate::book::tide::Tide;
@@ -68,7 +69,7 @@ impl Drop for Value {
         };
         match self.deed {
             Deed::Nothing => {}
-            Deed::Lock => drop(LOCK.lock().unwrap_or_else(PoisonError::into_inner)),
+            Deed::Lock => drop(lock(&LOCK)),
             Deed::Retire => {
                 let mut numbers = Numbers::new(world.options.seed, self.seed);
                 for _ in 0..numbers.below(40) {
@@ -107,7 +108,7 @@ pub fn run(mut hand: Hand) {
             drop(guard);
         }
         if hand.numbers.once_in(4) {
-            let held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+            let held = lock(&LOCK);
             hand.dawdle(500);
             drop(held);
         }

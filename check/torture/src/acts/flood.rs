@@ -19,14 +19,11 @@ use crate::book::tide::Tide;
 const MOST: usize = 20_000;
 
 /// Starts floods until the run is over.
-pub fn run<P: Periods>(mut hand: Hand) {
-    while hand.goes_on() {
+pub fn run<P: Periods>(hand: Hand) {
+    hand.act_and_rest(400, |hand| {
         let own = &P::statics()[hand.numbers.below(P::statics().len())];
-        flood(&mut hand, own);
-        hand.acted();
-        let pause = Duration::from_millis(hand.numbers.next() % 400);
-        hand.sleep(pause);
-    }
+        flood(hand, own);
+    });
 }
 
 fn flood<P: Periods>(hand: &mut Hand, at: &'static P) {

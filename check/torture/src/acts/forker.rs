@@ -17,7 +17,6 @@ use super::{reader, writer};
 use crate::book::events::{self, What};
 use crate::book::finding::{self, Finding};
 use crate::book::hand::Hand;
-use crate::book::kind::Kind;
 use crate::book::options::Broken;
 use crate::book::periods::{DOMAINS, SRCUS};
 use crate::book::waking::block_on;
@@ -54,8 +53,7 @@ pub fn run(mut hand: Hand) {
         if fork(&mut hand) {
             hand.acted();
         }
-        let pause = Duration::from_millis(hand.numbers.next() % 60);
-        hand.sleep(pause);
+        hand.rest(60);
     }
 }
 
@@ -115,9 +113,7 @@ fn wait_for(hand: &Hand, child: libc::pid_t) -> i32 {
 
 /// Callbacks and destructors that have run.
 fn code_done(world: &World) -> u64 {
-    let code = Kind::ALL.into_iter().filter(|kind| !kind.plain());
-    code.map(|kind| world.tallies[kind as usize].done.load(Ordering::Relaxed))
-        .sum()
+    world.done(|kind| !kind.plain())
 }
 
 /// The program's own domains: no other reader is inside, and they work.

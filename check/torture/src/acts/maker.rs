@@ -3,7 +3,6 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use quiescent::RcuOption;
 
@@ -16,17 +15,12 @@ use crate::book::periods::{Periods, Whose};
 use crate::book::target::{self, NO_TARGET, Target, Targets};
 
 /// Makes and drops until the run is over.
-pub fn run<P: Targets>(mut hand: Hand) {
-    while hand.goes_on() {
-        match hand.numbers.below(4) {
-            0 if hand.numbers.once_in(2) => outlived::<P>(&mut hand),
-            0 => short_life::<P>(&mut hand),
-            _ => turn_over::<P>(&mut hand),
-        }
-        hand.acted();
-        let pause = Duration::from_micros(hand.numbers.next() % 20_000);
-        hand.sleep(pause);
-    }
+pub fn run<P: Targets>(hand: Hand) {
+    hand.act_and_rest(20, |hand| match hand.numbers.below(4) {
+        0 if hand.numbers.once_in(2) => outlived::<P>(hand),
+        0 => short_life::<P>(hand),
+        _ => turn_over::<P>(hand),
+    });
 }
 
 /// Replaces the target of a slot. The first slot keeps its first target.

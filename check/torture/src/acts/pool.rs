@@ -4,11 +4,12 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::book::finding::Finding;
 use crate::book::kind::Kind;
+use crate::book::lock;
 use crate::book::world::World;
 
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -29,10 +30,6 @@ pub struct Task {
     queued: AtomicBool,
     /// The time of its last poll, in the watchdog's ticks.
     polled: AtomicU32,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Wake for Task {

@@ -7,8 +7,8 @@
 //! passed to other threads, with the element found in them.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::book::element::Seen;
 use crate::book::finding::Finding;
 use crate::book::hand::{Hand, stay};
 use crate::book::kind::Kind;
+use crate::book::lock;
 use crate::book::numbers::Numbers;
 use crate::book::options::Broken;
 use crate::book::periods::{Periods, Section, Whose};
@@ -284,19 +285,10 @@ static PASSED_ON: Mutex<VecDeque<Sent>> = Mutex::new(VecDeque::new());
 /// The largest number of them.
 const MOST: usize = 18;
 
-/// Takes the oldest section that was passed on.
-fn passed_on() -> Option<Sent> {
-    PASSED_ON
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .pop_front()
-}
-
 /// Ends passed-on sections that no thread takes any more.
 pub fn end_passed_on() {
-    while let Some(held) = passed_on() {
-        held.end();
-    }
+    let all = std::mem::take(&mut *lock(&PASSED_ON));
+    all.into_iter().for_each(|held| _ = held.end());
 }
 
 impl Reads for Srcu {
@@ -304,7 +296,8 @@ impl Reads for Srcu {
     fn own_shape(hand: &mut Hand, target: Shared<Srcu>) {
         let draw = hand.numbers.next() as usize;
         if hand.numbers.once_in(2) {
-            if let Some(held) = passed_on() {
+            let oldest = lock(&PASSED_ON).pop_front();
+            if let Some(held) = oldest {
                 last(hand);
                 end(hand, held);
             }
@@ -312,7 +305,7 @@ impl Reads for Srcu {
         }
         let held = target.hold_sent(draw);
         drop(target);
-        let mut post = PASSED_ON.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut post = lock(&PASSED_ON);
         if hand.numbers.once_in(2) && post.len() < MOST {
             post.push_back(held);
             return;

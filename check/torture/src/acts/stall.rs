@@ -63,8 +63,7 @@ pub fn run(mut hand: Hand) {
         if stall(&mut hand) {
             hand.acted();
         }
-        let pause = Duration::from_millis(hand.numbers.next() % 400);
-        hand.sleep(pause);
+        hand.rest(400);
     }
 }
 
@@ -104,13 +103,8 @@ fn stall(hand: &mut Hand) -> bool {
 }
 
 /// Opens long sections of new domains, and checks that they are isolated, until the run is over.
-pub fn alone<P: Targets>(mut hand: Hand) {
-    while hand.goes_on() {
-        isolated::<P>(&mut hand);
-        hand.acted();
-        let pause = Duration::from_millis(hand.numbers.next() % 100);
-        hand.sleep(pause);
-    }
+pub fn alone<P: Targets>(hand: Hand) {
+    hand.act_and_rest(100, isolated::<P>);
 }
 
 fn counted<P: Periods>(periods: &P) -> Arc<AtomicU32> {

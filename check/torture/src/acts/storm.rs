@@ -54,8 +54,7 @@ pub fn run(mut hand: Hand) {
             // SAFETY: three integers.
             unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR1) };
         }
-        thread::sleep(Duration::from_micros(
-            hand.numbers.next() % world.options.delays.signal_us.max(1),
-        ));
+        let most = world.options.delays.signal_us.max(1);
+        thread::sleep(Duration::from_micros(hand.numbers.next() % most));
     }
 }

@@ -25,7 +25,7 @@ pub fn pressure(mut hand: Hand) {
             (0..times).for_each(|_| memory_is_low());
             hand.acted();
         }
-        rest(&mut hand, 300);
+        hand.rest(300);
     }
 }
 
@@ -39,10 +39,10 @@ pub fn budget(mut hand: Hand) {
             hand.record(What::Budget, None, bytes);
             set_budget(bytes, callbacks);
             hand.acted();
-            rest(&mut hand, 50);
+            hand.rest(50);
         }
         set_budget(before.budget_bytes, before.budget_callbacks);
-        rest(&mut hand, 200);
+        hand.rest(200);
     }
 }
 
@@ -59,30 +59,39 @@ pub fn toggle(mut hand: Hand) {
                 set_thread_on_worker(own);
                 queue_some(&mut hand, writer::update_process);
             }
-            3 if hand.world.barriers_allowed() => drained(&mut hand),
+            3 if hand.world.barriers_allowed() => drained_process(&mut hand),
             4 => set_destructors([Runner::Owner, Runner::Worker][hand.numbers.below(2)]),
             _ => set_flush_times(shorter(&mut hand, times)),
         }
         hand.acted();
-        rest(&mut hand, 40);
+        hand.rest(40);
     }
     set_on_worker(false);
     set_destructors(Runner::Owner);
     set_flush_times(times);
 }
 
-/// For some time the program runs its callbacks itself, on this thread.
-fn drained(hand: &mut Hand) {
+/// For some time the program runs the process's callbacks itself, on this thread.
+fn drained_process(hand: &mut Hand) {
     static READY: AtomicU64 = AtomicU64::new(0);
     on_ready(|| _ = READY.fetch_add(1, Ordering::Relaxed));
     set_closures(Runner::Drained);
-    for _ in 0..hand.numbers.below(20) {
-        queue_some(hand, writer::update_process);
-        let most = hand.numbers.below(200) as u64;
-        _ = drain_ready(most, Duration::from_micros(hand.numbers.next() % 1000));
-        rest(hand, 4);
-    }
+    drained(hand, writer::update_process, drain_ready);
     set_closures(Runner::Worker);
+}
+
+/// Queues and runs in turn.
+fn drained<D>(
+    hand: &mut Hand,
+    update: impl Fn(&mut Hand, Kind) -> bool,
+    drain: impl Fn(u64, Duration) -> D,
+) {
+    for _ in 0..hand.numbers.below(20) {
+        queue_some(hand, &update);
+        let most = hand.numbers.below(200) as u64;
+        _ = drain(most, Duration::from_micros(hand.numbers.next() % 1000));
+        hand.rest(4);
+    }
 }
 
 /// Changes the settings of the program's own domains: the budget, flush times, the thread that runs their
@@ -106,7 +115,7 @@ pub fn domains(mut hand: Hand) {
                 queue_some(&mut hand, |hand, kind| {
                     writer::update(hand, &target, kind, false)
                 });
-                rest(&mut hand, 50);
+                hand.rest(50);
                 domain.set_budget(before.budget_bytes, before.budget_callbacks);
             }
             1 if hand.world.barriers_allowed() => drained_domain(&mut hand, &target),
@@ -119,21 +128,17 @@ pub fn domains(mut hand: Hand) {
             _ => domain.set_flush_times(shorter(&mut hand, times)),
         }
         hand.acted();
-        rest(&mut hand, 40);
+        hand.rest(40);
     }
 }
 
 /// For some time the program runs the domain's callbacks itself, on this thread.
 fn drained_domain(hand: &mut Hand, target: &Target<Domain>) {
-    target.whose.set_closures(Runner::Drained);
-    for _ in 0..hand.numbers.below(20) {
-        queue_some(hand, |hand, kind| writer::update(hand, target, kind, false));
-        let most = hand.numbers.below(200) as u64;
-        let limit = Duration::from_micros(hand.numbers.next() % 1000);
-        _ = target.whose.drain_ready(most, limit);
-        rest(hand, 4);
-    }
-    target.whose.set_closures(Runner::Worker);
+    let domain = &target.whose;
+    domain.set_closures(Runner::Drained);
+    let update = |hand: &mut Hand, kind| writer::update(hand, target, kind, false);
+    drained(hand, update, |most, limit| domain.drain_ready(most, limit));
+    domain.set_closures(Runner::Worker);
 }
 
 /// Not longer than the first ones, by which entries count as late.
@@ -150,9 +155,4 @@ fn queue_some(hand: &mut Hand, update: impl Fn(&mut Hand, Kind) -> bool) {
         let kind = hand.deferred();
         update(hand, kind);
     }
-}
-
-fn rest(hand: &mut Hand, milliseconds: u64) {
-    let time = Duration::from_micros(hand.numbers.next() % (1000 * milliseconds));
-    hand.sleep(time);
 }

@@ -25,8 +25,7 @@ pub fn barriers(mut hand: Hand) {
             writer::barrier(&mut hand, slots.fixed);
         }
         hand.acted();
-        let pause = Duration::from_micros(hand.numbers.next() % 30_000);
-        hand.sleep(pause);
+        hand.rest(30);
     }
 }
 
@@ -38,8 +37,7 @@ pub fn drains(mut hand: Hand) {
             drain(Duration::from_micros(hand.numbers.next() % 20_000));
             hand.acted();
         }
-        let pause = Duration::from_micros(hand.numbers.next() % 200_000);
-        hand.sleep(pause);
+        hand.rest(200);
     }
 }
 

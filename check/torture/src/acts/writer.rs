@@ -272,9 +272,9 @@ fn retire_too_early<P: Periods>(hand: &mut Hand, target: &Target<P>, slot: usize
     let place = &target.per_thread[hand.number].raw[slot];
     let found = place.load(Ordering::Acquire);
     // SAFETY: published by this thread, and not yet disposed of.
-    if let Some(element) = unsafe { found.as_ref() }.filter(|element| element.kind().plain()) {
+    if let Some(element) = unsafe { found.as_ref() }.filter(|element| element.kind.plain()) {
         let number = ledger.number();
-        let entry = element.entry();
+        let entry = element.entry;
         entry.removed();
         element.set_word(entry.queue(number, hand.world.now()));
         // SAFETY: not safe: this is the misuse.
@@ -301,17 +301,17 @@ fn dispose<P: Periods>(hand: &mut Hand, target: &Target<P>, old: Old<P>, inside:
     // SAFETY: an element, unpublished by this thread, which no thread frees before it is disposed of below;
     // not used after that.
     let element = unsafe { element.as_ref() };
-    let kind = match element.kind() {
+    let kind = match element.kind {
         kind if !kind.waits() || !inside => kind,
         kind if kind.in_cell() => Kind::RetiredHurry, // waiting is not allowed here
         _ => Kind::DeferHurry,
     };
-    let entry = element.entry();
+    let entry = element.entry;
     entry.removed();
     let number = hand.ledger().number();
     let word = entry.queue(number, world.now());
     element.set_word(word);
-    world.count_queued(element.kind());
+    world.count_queued(element.kind);
     hand.record(What::Queue, Some(kind), number);
     hand.begin(kind);
     let within = !kind.waits() && hand.numbers.once_in(4);

@@ -33,11 +33,14 @@ pub struct Element {
     /// An allocator that writes into freed memory writes here first, not to the mark.
     _front: [u64; 6],
     mark: AtomicU64,
-    entry: &'static Entry,
-    birth: u64,
+    /// Its entry.
+    pub entry: &'static Entry,
+    /// Its number.
+    pub birth: u64,
     /// The word that completes the entry, for ends without an argument.
     word: AtomicU64,
-    kind: Kind,
+    /// The way in which it is disposed of.
+    pub kind: Kind,
     _rest: [u64; 21],
 }
 
@@ -69,21 +72,6 @@ impl Element {
             kind,
             _rest: [0; 21],
         }
-    }
-
-    /// The entry.
-    pub fn entry(&self) -> &'static Entry {
-        self.entry
-    }
-
-    /// The number of the element.
-    pub fn birth(&self) -> u64 {
-        self.birth
-    }
-
-    /// The way in which it is disposed of.
-    pub fn kind(&self) -> Kind {
-        self.kind
     }
 
     /// The mark: [`ALIVE`], or an error.
@@ -123,14 +111,17 @@ pub struct Seen<'g> {
 impl<'g> Seen<'g> {
     /// The element that a section has found, if it may be read.
     pub fn of(element: &'g Element) -> Option<Seen<'g>> {
-        if element.check() && !element.entry().is_fit() {
-            Finding::Unfit.note(Some(element.kind()), element.birth());
+        if element.check() && !element.entry.is_fit() {
+            Finding::Unfit.note(Some(element.kind), element.birth);
         }
-        element.check().then(|| Seen {
+        if !element.check() {
+            return None; // nothing of it is read
+        }
+        Some(Seen {
             element,
-            entry: element.entry(),
-            birth: element.birth(),
-            kind: element.kind(),
+            entry: element.entry,
+            birth: element.birth,
+            kind: element.kind,
         })
     }
 

@@ -22,7 +22,7 @@ pub struct Dropping(pub Element);
 impl Drop for Dropping {
     fn drop(&mut self) {
         if self.0.check() {
-            ran(self.0.entry(), self.0.word(), Own::None);
+            ran(self.0.entry, self.0.word(), Own::None);
         }
     }
 }
@@ -58,7 +58,7 @@ pub unsafe fn head_of_element(head: NonNull<Head>) {
     // SAFETY: the caller's promise.
     let element = unsafe { block.as_ref() };
     if element.check() {
-        let (entry, word) = (element.entry(), element.word());
+        let (entry, word) = (element.entry, element.word());
         Block(block).end(entry, word, Own::None);
     }
 }

@@ -25,7 +25,7 @@ use quiescent::intrusive::Head;
 use super::finding::Finding;
 use super::kind::Kind;
 
-/// Free.
+/// Free: the word of a new entry.
 const FREE: u64 = 0;
 /// Published, or just completed.
 const HELD: u64 = 1;
@@ -43,8 +43,8 @@ pub const NO_NUMBER: u64 = u64::MAX / NUMBER;
 /// The age up to which callbacks queue an entry again.
 pub const OLDEST: u32 = 10;
 
-/// One entry of the pipe.
-#[derive(Debug)]
+/// One entry of the pipe. It is free at first.
+#[derive(Debug, Default)]
 #[repr(C)]
 pub struct Entry {
     /// The head with which it is queued without a block of memory. First, so that its address is the entry's.
@@ -67,20 +67,6 @@ unsafe impl Sync for Entry {}
 unsafe impl Send for Entry {}
 
 impl Entry {
-    /// A free entry.
-    pub fn new() -> Entry {
-        Entry {
-            head: UnsafeCell::new(Head::new()),
-            word: AtomicU64::new(FREE),
-            birth: AtomicU64::new(0),
-            since: AtomicU32::new(0),
-            age: AtomicU32::new(0),
-            kind: AtomicU8::new(0),
-            fit: AtomicBool::new(false),
-            under: AtomicU32::new(DOMAIN),
-        }
-    }
-
     /// Takes a free entry for an element that will be published. Only its owner calls this.
     pub fn take(&self, birth: u64, kind: Kind, under: u32) -> bool {
         // Acquire: [TO-1].
@@ -206,19 +192,13 @@ impl Entry {
     }
 }
 
-impl Default for Entry {
-    fn default() -> Entry {
-        Entry::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_life() {
-        let entry = Entry::new();
+        let entry = Entry::default();
         assert!(entry.take(7, Kind::Defer, 3) && !entry.take(8, Kind::Defer, DOMAIN));
         assert!(!entry.is_fit());
         assert_eq!(entry.under(), 3);
@@ -246,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_second_run_is_noticed() {
-        let entry = Entry::new();
+        let entry = Entry::default();
         assert!(entry.take(1, Kind::DeferHead, DOMAIN));
         let word = entry.queue(1, 0);
         assert!(entry.complete(word));

@@ -1,12 +1,12 @@
 //! Findings: counters that any thread may increment, also from a signal handler and from inside the
 //! allocator. Statics, because the allocator does not know the run.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use strum::{EnumCount, VariantArray};
 
 use super::events;
+use super::get;
 use super::kind::Kind;
 
 const FINDINGS: usize = Finding::COUNT;
@@ -112,15 +112,11 @@ impl Finding {
     /// A line about it.
     pub fn line(self) -> String {
         let record = &RECORDS[self as usize];
-        let mut line = format!("{}: {}", self.text(), self.count());
-        let value = record.value.load(Ordering::Relaxed);
-        if let Some(kind) = record.kind.load(Ordering::Relaxed).checked_sub(1) {
-            let name = Kind::ALL[kind as usize].name();
-            let _ = write!(line, " (the first: {name}, {value:#x})");
-        } else {
-            let _ = write!(line, " (the first: {value:#x})");
-        }
-        line
+        let (text, count, value) = (self.text(), self.count(), get(&record.value));
+        let kind = get(&record.kind).checked_sub(1);
+        let kind = kind.map(|kind| format!("{}, ", Kind::ALL[kind as usize].name()));
+        let kind = kind.unwrap_or_default();
+        format!("{text}: {count} (the first: {kind}{value:#x})")
     }
 }
 

@@ -10,7 +10,7 @@ use super::kind::{KINDS, Kind};
 use super::ledger::Ledger;
 use super::numbers::Numbers;
 use super::options::Broken;
-use super::role::Role;
+use super::role::{READERS, Role};
 use super::world::{AGES, Place, World};
 
 /// Sections after which counts are merged.
@@ -122,6 +122,21 @@ impl Hand {
         }
     }
 
+    /// Sleeps for less than so many milliseconds.
+    pub fn rest(&mut self, milliseconds: u64) {
+        let time = self.numbers.next() % (1000 * milliseconds);
+        self.sleep(Duration::from_micros(time));
+    }
+
+    /// Acts until the run is over, and rests for less than so many milliseconds after each time.
+    pub fn act_and_rest(mut self, milliseconds: u64, mut action: impl FnMut(&mut Hand)) {
+        while self.goes_on() {
+            action(&mut self);
+            self.acted();
+            self.rest(milliseconds);
+        }
+    }
+
     /// Sleeps for up to so many microseconds, often not at all.
     pub fn dawdle(&mut self, microseconds: usize) {
         match self.numbers.below(4) {
@@ -140,11 +155,8 @@ impl Hand {
 
     /// Had a section, as a reader with this role.
     pub fn had_section(&mut self, reader: Role) {
-        let of = match reader {
-            Role::SrcuReader => 1,
-            Role::DomainReader => 2,
-            _ => 0,
-        };
+        let of = READERS.iter().position(|role| *role == reader);
+        let of = of.expect("a reader's");
         self.sections[of] += 1;
         if self.sections[of] >= MERGE {
             self.merge();
@@ -157,8 +169,7 @@ impl Hand {
                 sum.fetch_add(std::mem::take(age), Ordering::Relaxed);
             }
         }
-        let readers = [Role::Reader, Role::SrcuReader, Role::DomainReader];
-        for (role, sections) in readers.into_iter().zip(&mut self.sections) {
+        for (role, sections) in READERS.into_iter().zip(&mut self.sections) {
             self.world.acted(role, std::mem::take(sections));
         }
     }

@@ -88,11 +88,6 @@ impl Kind {
         self.into()
     }
 
-    /// The kind of this name.
-    pub fn named(name: &str) -> Option<Kind> {
-        name.parse().ok()
-    }
-
     /// May the caller wait? Then it must not be inside a section or a callback.
     pub fn waits(self) -> bool {
         (self as usize) < WAITING
@@ -158,7 +153,7 @@ mod tests {
     fn the_list_is_in_order_and_those_that_wait_come_first() {
         for (index, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, index);
-            assert_eq!(Kind::named(kind.name()), Some(kind));
+            assert_eq!(kind.name().parse(), Ok(kind));
             assert!(!(kind.waits() && (kind.is_lazy() || kind.plain())));
         }
         assert!(Kind::RetireWait.waits() && !Kind::Defer.waits());

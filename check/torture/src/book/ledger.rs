@@ -32,16 +32,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty ledger.
-    pub fn new() -> Ledger {
-        Ledger {
-            entries: (0..ENTRIES).map(|_| Entry::new()).collect(),
-            cursor: AtomicUsize::new(0),
-            last: AtomicU64::new(0),
-            committed: AtomicU64::new(0),
-        }
-    }
-
     /// A free entry, and the number of the element that it is for, which waits for these grace periods. Only
     /// the owner calls this.
     pub fn take(&'static self, kind: Kind, under: u32) -> Option<(&'static Entry, u64)> {
@@ -106,7 +96,12 @@ impl Ledger {
 
 impl Default for Ledger {
     fn default() -> Ledger {
-        Ledger::new()
+        Ledger {
+            entries: (0..ENTRIES).map(|_| Entry::default()).collect(),
+            cursor: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
+            committed: AtomicU64::new(0),
+        }
     }
 }
 
@@ -121,7 +116,7 @@ mod tests {
 
     #[test]
     fn entries_come_back_and_barriers_are_checked() {
-        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
+        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::default()));
         let (entry, _) = ledger.take(Kind::Defer, DOMAIN).expect("all are free");
         entry.removed();
         let number = ledger.number();

@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use quiescent::tuning::FlushTimes;
+use quiescent::tuning::{FLUSH, FlushTimes};
 use strum::VariantNames;
 
 use super::counter::Counter;
@@ -71,9 +71,7 @@ impl Default for Options {
 impl Options {
     /// Such a run must have used every actor: two seconds, and a few flush times of lazy entries.
     pub fn long_enough(&self) -> Duration {
-        let lazy = self
-            .flush
-            .map_or(quiescent::tuning::FLUSH, |times| times.lazy);
+        let lazy = self.flush.map_or(FLUSH, |times| times.lazy);
         Duration::from_secs(2).max(lazy * 3)
     }
 }

@@ -22,21 +22,12 @@ pub static SRCUS: [Srcu; STATICS] = [const { Srcu::new() }; STATICS];
 pub static DOMAINS: [Domain; STATICS] = [const { Domain::new() }; STATICS];
 
 /// Grace periods, either static or counted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Whose<P: 'static> {
     /// Static: never freed.
     Static(&'static P),
     /// Reference-counted.
     Owned(P),
-}
-
-impl<P: Clone> Clone for Whose<P> {
-    fn clone(&self) -> Whose<P> {
-        match self {
-            Whose::Static(periods) => Whose::Static(periods),
-            Whose::Owned(periods) => Whose::Owned(periods.clone()),
-        }
-    }
 }
 
 impl<P> Deref for Whose<P> {

@@ -5,6 +5,9 @@ use strum::{EnumCount, VariantArray};
 /// The number of roles.
 pub const ROLES: usize = Role::COUNT;
 
+/// Those that read: the process's, those of `Srcu`s, those of domains.
+pub const READERS: [Role; 3] = [Role::Reader, Role::SrcuReader, Role::DomainReader];
+
 /// What a thread does.
 #[derive(
     Clone,

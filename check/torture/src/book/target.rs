@@ -9,7 +9,7 @@
 use std::ops::Deref;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use quiescent::{Domain, Global, Guard, RcuOption, Retired, Sendable, Srcu};
 
@@ -18,6 +18,7 @@ use super::ending::{Block, Dropping};
 use super::entry::NO_NUMBER;
 use super::kind::Kind;
 use super::ledger::SLOTS;
+use super::lock;
 use super::numbers::Numbers;
 use super::periods::{Inside, Map, Own, Periods, STATICS, Section, Whose};
 use super::world::{self, World};
@@ -183,7 +184,7 @@ impl<P: Periods> Target<P> {
     /// Disposes of an element without an actor: no barrier is checked for it.
     fn give_up(&self, world: &World, element: NonNull<Element>) {
         // SAFETY: an element, unpublished by the caller, and not disposed of before the end of this.
-        let (entry, kind) = unsafe { (element.as_ref().entry(), element.as_ref().kind()) };
+        let (entry, kind) = unsafe { (element.as_ref().entry, element.as_ref().kind) };
         let word = note(world, element);
         let block = Block(element);
         match kind {
@@ -203,11 +204,11 @@ impl<P: Periods> Target<P> {
 pub fn note(world: &World, element: NonNull<Element>) -> u64 {
     // SAFETY: an element that its caller has just unpublished.
     let element = unsafe { element.as_ref() };
-    let entry = element.entry();
+    let entry = element.entry;
     entry.removed();
     let word = entry.queue(NO_NUMBER, world.now());
     element.set_word(word);
-    world.count_queued(element.kind());
+    world.count_queued(element.kind);
     word
 }
 
@@ -272,8 +273,7 @@ impl<P: Periods> Slots<P> {
         match slot.checked_sub(1) {
             None => Some(Shared::Fixed(self.fixed)),
             Some(other) => {
-                let target = self.others[other].lock();
-                let target = target.unwrap_or_else(PoisonError::into_inner).clone();
+                let target = lock(&self.others[other]).clone();
                 target.map(Shared::Counted)
             }
         }
@@ -281,9 +281,7 @@ impl<P: Periods> Slots<P> {
 
     /// Replaces the target of a slot other than the first.
     pub fn replace(&self, slot: usize, target: Option<Target<P>>) -> Option<Shared<P>> {
-        let mut place = self.others[slot - 1]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut place = lock(&self.others[slot - 1]);
         std::mem::replace(&mut *place, target.map(Arc::new)).map(Shared::Counted)
     }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::entry::Entry;
 use super::events::{self, Ring, What};
+use super::get;
 use super::kept;
 use super::kind::{KINDS, Kind};
 use super::latency::Histogram;
@@ -126,7 +127,7 @@ impl World {
             ring.belongs_to(role, number);
             Place {
                 role,
-                ledger: Ledger::new(),
+                ledger: Ledger::default(),
                 beat: AtomicU64::new(0),
                 thread: AtomicI32::new(0),
                 doing: AtomicU8::new(0),
@@ -203,8 +204,8 @@ impl World {
     /// All actors pause, or continue.
     pub fn pause(&self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
-        self.pauses.fetch_add(u64::from(paused), Ordering::Relaxed);
         let value = u64::from(paused);
+        self.pauses.fetch_add(value, Ordering::Relaxed);
         self.elsewhere.record(What::Pause, None, value);
     }
 
@@ -226,6 +227,14 @@ impl World {
         self.tallies[kind as usize]
             .queued
             .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of entries of these kinds that were completed.
+    pub fn done(&self, of: impl Fn(&Kind) -> bool) -> u64 {
+        let kinds = Kind::ALL.into_iter().filter(of);
+        kinds
+            .map(|kind| get(&self.tallies[kind as usize].done))
+            .sum()
     }
 
     /// Counts an entry that was completed.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use quiescent_core::domain::report::StallReport;
-use quiescent_core::prim;
 use quiescent_core::prim::Ordering::Relaxed;
 use quiescent_core::queue::kind::OWN;
 use quiescent_core::queue::per_thread::Queue;
@@ -13,7 +11,6 @@ use quiescent_core::reader::threads::Slot;
 use quiescent_core::reader::word::generation;
 
 use super::Model;
-use crate::global::stalls;
 
 /// What the calling thread's slot tells about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,17 +55,6 @@ pub struct QueueView {
     pub offload: Option<bool>,
     /// The owner is inside of callbacks that it has popped.
     pub running: bool,
-}
-
-/// Until the next domain is created, stalls are reported to the scenario: `begun` is called before the
-/// blocking readers are read, `made` with the report.
-pub fn observe_stalls(begun: fn(), made: fn(&StallReport)) {
-    stalls::observe(begun, made);
-}
-
-/// The id of the calling thread, as reports have it.
-pub fn thread_id() -> u32 {
-    prim::thread_id()
 }
 
 impl Model {

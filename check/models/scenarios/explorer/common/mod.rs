@@ -59,20 +59,27 @@ impl World {
     }
 
     /// A thread of the domain: enters, does `body`, ends.
-    pub fn thread(self: &Rc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
+    pub fn thread<R: 'static>(
+        self: &Rc<World>,
+        body: impl FnOnce(&World) -> R + 'static,
+    ) -> JoinHandle<R> {
         let world = self.clone();
         spawn(move || {
             world.domain.enter();
-            body(&world);
+            let result = body(&world);
             world.domain.leave();
+            result
         })
     }
 
     /// As [`thread`](World::thread), but the thread registers before the scenario begins.
-    pub fn registered(self: &Rc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
+    pub fn registered<R: 'static>(
+        self: &Rc<World>,
+        body: impl FnOnce(&World) -> R + 'static,
+    ) -> JoinHandle<R> {
         self.thread(move |world| {
             world.come();
-            body(world);
+            body(world)
         })
     }
 
@@ -85,16 +92,12 @@ impl World {
     /// The thread has finished its actions before the scenario.
     pub fn pass_on(&self) {
         self.arrived.fetch_add(1, Relaxed);
-        self.wait_open();
+        wait_for(&self.open);
     }
 
     /// A thread that takes a slot and never uses it.
     pub fn bystander(self: &Rc<World>) -> JoinHandle<()> {
         self.registered(|_| ())
-    }
-
-    fn wait_open(&self) {
-        wait_for(&self.open);
     }
 
     /// Waits for [`reopen`](World::reopen).
@@ -182,11 +185,25 @@ impl World {
         freed.store(1, Relaxed);
     }
 
+    /// An updater beside others, which replace the object before or after it.
+    pub fn replace_and_free(&self, with: usize) {
+        let old = self.replace(with);
+        rcu::synchronize();
+        self.free(old);
+    }
+
     /// The usual updater: publishes `new`, waits, frees `old`.
     pub fn update(&self, old: usize, new: usize) {
         self.publish(new);
         rcu::synchronize();
         self.free(old);
+    }
+}
+
+/// Polls until the answer is yes.
+pub fn poll_for(cookie: rcu::Cookie) {
+    while !cookie.is_done() {
+        yield_now();
     }
 }
 
@@ -244,7 +261,12 @@ impl Depth {
 }
 
 /// Searches a scenario on both machines, systematically and at random, and expects no failure.
-pub fn check(name: &str, preemptions: u32, flush_delays: u32, scenario: fn()) {
+pub fn check(
+    name: &str,
+    preemptions: u32,
+    flush_delays: u32,
+    scenario: impl Fn() + Copy + 'static,
+) {
     let depth = Depth::get();
     let bounds = Bounds {
         preemptions: preemptions + depth.more,

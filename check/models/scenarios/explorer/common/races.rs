@@ -10,7 +10,7 @@ use rcu::check::Model;
 use rcu::{Many, RcuDomain};
 
 use super::{World, join_all};
-pub use crate::side::{Body, Process, Side, has_read, nothing};
+pub use crate::side::{Body, Process, Side, has_read, nothing, read, read_twice};
 
 /// `readers`, so many of which are `ready` before it begins, against an updater that has done `before`.
 pub fn race<S: Side, const N: usize>(
@@ -90,6 +90,22 @@ where
     }
     branching(false);
     reader.join();
+}
+
+/// Two registered threads read, and replace the object one after the other, in either order.
+pub fn two_that_read(model: Model) {
+    let world = World::new(model);
+    let other = world.registered(|w| {
+        w.read();
+        w.replace_and_free(1);
+    });
+    world.domain.enter();
+    world.domain.register();
+    world.begin(1);
+    world.replace_and_free(2);
+    world.read();
+    other.join();
+    world.domain.leave();
 }
 
 /// The thread has read here before the scenario begins.

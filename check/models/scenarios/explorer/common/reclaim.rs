@@ -64,24 +64,24 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    fn reclaim(&self) {
+    fn world(&self) -> &World {
         // SAFETY: see above.
-        unsafe { &*self.world }.reclaim(self.thing);
+        unsafe { &*self.world }
     }
-}
 
-impl Handle {
+    fn reclaim(&self) {
+        self.world().reclaim(self.thing);
+    }
+
     fn reclaim_long(&self) {
-        // SAFETY: as in `reclaim`.
-        let progress = &unsafe { &*self.world }.things.things[self.thing].progress;
+        let progress = &self.world().things.things[self.thing].progress;
         progress.swap(BEGUN, Relaxed);
         self.reclaim();
         progress.swap(RETURNED, Relaxed);
     }
 
     fn reclaim_in_turn(&self) {
-        // SAFETY: see above.
-        let things = &unsafe { &*self.world }.things;
+        let things = &self.world().things;
         let others = things.inside.swap(1, Relaxed);
         let turn = things.turns.replace(self.thing + 1);
         if others != 0 || turn != self.thing {
@@ -101,19 +101,12 @@ fn observer(object: *mut u8) {
     unsafe { &*object.cast::<Handle>() }.reclaim();
 }
 
-struct WithDrop(&'static Handle);
+/// A value, and what its destructor does.
+struct WithDrop(&'static Handle, fn(&Handle));
 
 impl Drop for WithDrop {
     fn drop(&mut self) {
-        self.0.reclaim();
-    }
-}
-
-struct WithLongDrop(&'static Handle);
-
-impl Drop for WithLongDrop {
-    fn drop(&mut self) {
-        self.0.reclaim_long();
+        (self.1)(self.0);
     }
 }
 
@@ -172,15 +165,56 @@ pub fn owner(domain: Domain) -> Rc<World> {
     world
 }
 
+/// The same, in which it has retired these.
+pub fn retired(domain: Domain, things: impl IntoIterator<Item = usize>) -> Rc<World> {
+    let world = owner(domain);
+    world.retire(things);
+    world
+}
+
+/// The same as [`owner`], with another thread.
+pub fn owner_beside(
+    domain: Domain,
+    other: impl FnOnce(&World) + 'static,
+) -> (Rc<World>, JoinHandle<()>) {
+    let world = reclaiming(domain);
+    let other = world.thread(other);
+    world.domain.enter();
+    (world, other)
+}
+
+/// With another thread that registers before the scenario begins.
+pub fn owner_beside_registered(
+    domain: Domain,
+    other: impl FnOnce(&World) + 'static,
+) -> (Rc<World>, JoinHandle<()>) {
+    owner_beside(domain, move |world| {
+        world.come();
+        other(world);
+    })
+}
+
 impl World {
     /// The calling thread does `deeds` beside a worker that is woken once, and nothing is left.
     pub fn beside_worker(self: &Rc<World>, deeds: impl FnOnce(&World)) {
         let worker = self.worker(1);
         self.begin(0);
         deeds(self);
+        self.end([worker]);
+    }
+
+    /// The scenario is over, except that these threads end, and nothing is left.
+    pub fn end<const N: usize>(&self, threads: [JoinHandle<()>; N]) {
         branching(false);
-        worker.join();
+        join_all(threads);
         self.finish();
+    }
+
+    /// The same where deadlines never come.
+    pub fn end_patient<const N: usize>(&self, threads: [JoinHandle<()>; N]) {
+        branching(false);
+        join_all(threads);
+        self.finish_patient();
     }
 
     /// It does them beside a thread that acts as the worker until its end, and `others`, so many of which
@@ -200,34 +234,16 @@ impl World {
         self.finish_patient();
     }
 
-    /// A thread that runs two long destructors of its own in the middle of its next action.
-    pub fn owner_that_drops(self: &Rc<World>) -> JoinHandle<()> {
-        self.thread(|world| {
-            let guard = rcu::read_lock();
-            world.retire_long(0);
-            world.retire_long(1);
-            drop(guard);
-            world.pass_on();
-            world.retire_code(2); // drives in passing
-            world.retire_code(3); // runs one of them, or both
-            world.retire([4]);
-        })
-    }
-
-    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may. If it
-    /// `owes` the destructor, it runs that at the end of a section.
-    pub fn owner_that_stays(self: &Rc<World>, owes: bool) -> JoinHandle<()> {
-        self.thread(move |world| {
-            let guard = rcu::read_lock();
-            world.retire_long(0);
-            drop(guard);
-            world.pass_on();
-            world.retire_code(1); // drives in passing
-            let guard = owes.then(rcu::read_lock);
-            world.retire_code(2); // runs the first, or owes it
-            drop(guard); // runs what it owes
-            world.wait_reopened();
-        })
+    /// Of a thread that runs two long destructors of its own in the middle of its next action.
+    pub fn drop_two(&self) {
+        let guard = rcu::read_lock();
+        self.retire_long(0);
+        self.retire_long(1);
+        drop(guard);
+        self.pass_on();
+        self.retire_code(2); // drives in passing
+        self.retire_code(3); // runs one of them, or both
+        self.retire([4]);
     }
 
     fn handle(&self, thing: usize) -> Handle {
@@ -262,31 +278,33 @@ impl World {
 
     /// Retires a thing with a destructor, which its owner runs.
     pub fn retire_code(&self, thing: usize) {
-        let value = NonNull::from(Box::leak(Box::new(WithDrop(self.leaked(thing)))));
-        // SAFETY: no other thread uses the box.
-        unsafe { rcu::Retired::from_raw(value).retire() };
+        self.retire_with_drop(thing, Handle::reclaim);
     }
 
     /// Retires one with a destructor that takes its time.
     pub fn retire_long(&self, thing: usize) {
-        let value = NonNull::from(Box::leak(Box::new(WithLongDrop(self.leaked(thing)))));
-        // SAFETY: a box that nothing else uses.
-        unsafe { rcu::Retired::from_raw(value).retire() };
+        self.retire_with_drop(thing, Handle::reclaim_long);
+    }
+
+    fn retire_with_drop(&self, thing: usize, drop: fn(&Handle)) {
+        let value = Box::leak(Box::new(WithDrop(self.leaked(thing), drop)));
+        // SAFETY: no other thread uses the box.
+        unsafe { rcu::Retired::from_raw(NonNull::from(value)).retire() };
     }
 
     /// Uses a thing that was found in this section. Only one thread uses things.
     pub fn use_thing(&self, thing: usize) {
-        let Thing {
-            freed,
-            watched,
-            user,
-            ..
-        } = &self.things.things[thing];
-        let check = || assert!(!freed.get(), "thing {thing} was reclaimed under a reader");
-        watched.set(true);
-        user.store(1, Relaxed);
+        let it = &self.things.things[thing];
+        let check = || {
+            assert!(
+                !it.freed.get(),
+                "thing {thing} was reclaimed under a reader"
+            )
+        };
+        it.watched.set(true);
+        it.user.store(1, Relaxed);
         check();
-        user.store(0, Relaxed);
+        it.user.store(0, Relaxed);
         check();
     }
 
@@ -389,12 +407,7 @@ impl World {
     pub fn finish(&self) {
         branching(false);
         self.domain.settle();
-        self.expect_all_gone();
-        assert_eq!(
-            self.domain.held(),
-            0,
-            "all entries are reclaimed, but still counted"
-        );
+        self.expect_nothing_held();
     }
 
     /// The same where deadlines never come: every entry that is left has a timer.
@@ -405,11 +418,12 @@ impl World {
             "something is queued, and no timer is set"
         );
         self.domain.drain();
+        self.expect_nothing_held();
+    }
+
+    fn expect_nothing_held(&self) {
         self.expect_all_gone();
-        assert_eq!(
-            self.domain.held(),
-            0,
-            "all entries are reclaimed, but still counted"
-        );
+        let held = self.domain.held();
+        assert_eq!(held, 0, "all entries are reclaimed, but still counted");
     }
 }

@@ -193,11 +193,10 @@ impl Books {
     /// That callback runs …
     pub fn enter(&self, line: usize, number: u64) {
         let mut pages = self.0.borrow_mut();
-        let Line {
-            entered, inside, ..
-        } = &mut pages.lines[line];
-        *entered += 1;
-        if std::mem::replace(inside, true) || *entered != number {
+        let it = &mut pages.lines[line];
+        it.entered += 1;
+        let entered = it.entered;
+        if std::mem::replace(&mut it.inside, true) || entered != number {
             let text = format!(
                 "callback {number} of line {line} runs as number {entered}, or beside another one"
             );

@@ -6,10 +6,7 @@ use super::{LIFE, World, check};
 use quiescent_on_explorer::check::Model as Domain;
 
 fn lives(deeds: &'static [Deed], domain: Domain) {
-    let world = World::new(domain.leaves(2));
-    let staff = world.staff();
-    let lives = [(); 4].map(|()| world.thread(|| world.live(deeds, 80)));
-    world.finish(lives, staff);
+    World::lives(domain.leaves(2), 4, deeds, 80);
 }
 
 #[test]

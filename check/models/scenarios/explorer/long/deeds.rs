@@ -211,23 +211,15 @@ impl World {
                 one(&[rcu::defer, rcu::defer_hurry, rcu::defer_lazy])(in_turn);
                 self.books.queued(thing);
             }
-            Deed::Barrier => {
-                let now = self.books.now();
-                match random() % 4 {
-                    0 | 1 => rcu::barrier(),
-                    2 => tasks::block_on(rcu::barrier_async()),
-                    _ => {
-                        tasks::abandon(rcu::barrier_async());
-                        tasks::block_on(rcu::barrier_async());
-                    }
+            Deed::Barrier => self.cover("a barrier", me, || match random() % 4 {
+                0 | 1 => rcu::barrier(),
+                2 => tasks::block_on(rcu::barrier_async()),
+                _ => {
+                    tasks::abandon(rcu::barrier_async());
+                    tasks::block_on(rcu::barrier_async());
                 }
-                self.books.covered(now, "a barrier", me);
-            }
-            Deed::Drain => {
-                let now = self.books.now();
-                self.domain.drain();
-                self.books.covered(now, "a drain", me);
-            }
+            }),
+            Deed::Drain => self.cover("a drain", me, || self.domain.drain()),
             Deed::DrainFor => {
                 let now = self.books.now();
                 let drained = rcu::drain(Duration::from_nanos(random() % 4_000));
@@ -263,6 +255,13 @@ impl World {
         }
     }
 
+    /// What was queued before this call has ended when it returns.
+    fn cover(&self, what: &str, me: usize, call: impl FnOnce()) {
+        let now = self.books.now();
+        call();
+        self.books.covered(now, what, me);
+    }
+
     fn read(&'static self, queue: Option<&[Way]>) {
         let depth = 1 + random() % (NEST_LIMIT + 2);
         let first = rcu::read_lock();
@@ -270,19 +269,23 @@ impl World {
         let mut guards = vec![first];
         for _ in 1..depth {
             guards.push(rcu::read_lock());
-            self.books
-                .find(section, self.pointer.load(Acquire) as usize);
+            self.find(section);
         }
         if let Some(ways) = queue {
             self.give_up(self.books.thing(), one(ways));
         }
-        self.books
-            .find(section, self.pointer.load(Acquire) as usize);
+        self.find(section);
         while guards.len() > 1 {
             drop(guards.swap_remove((random() % guards.len() as u64) as usize));
         }
         self.books.end(section);
         drop(guards);
+    }
+
+    /// Finds the published object in this section.
+    fn find(&self, section: u64) {
+        let thing = self.pointer.load(Acquire) as usize;
+        self.books.find(section, thing);
     }
 
     fn update(&'static self, way: Way) {

@@ -47,10 +47,7 @@ fn unregistered() {
         Deed::Leave,
     ];
     check("unregistered", 24, || {
-        let world = World::new(Domain::living(LIFE));
-        let staff = world.staff();
-        let lives = [(); 4].map(|()| world.thread(|| world.live(DEEDS, 120)));
-        world.finish(lives, staff);
+        World::lives(Domain::living(LIFE), 4, DEEDS, 120);
     });
 }
 
@@ -89,9 +86,6 @@ fn lazy_and_forgotten() {
         Deed::OffloadOwn,
     ];
     check("lazy_and_forgotten", 24, || {
-        let world = World::new(Domain::living(LIFE));
-        let staff = world.staff();
-        let lives = [(); 3].map(|()| world.thread(|| world.live(DEEDS, 150)));
-        world.finish(lives, staff);
+        World::lives(Domain::living(LIFE), 3, DEEDS, 150);
     });
 }

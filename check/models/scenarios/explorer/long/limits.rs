@@ -5,10 +5,7 @@ use super::{LIFE, World, check};
 use quiescent_on_explorer::check::{Life, Model as Domain};
 
 fn lives(deeds: &'static [Deed], times: u32, domain: Domain) {
-    let world = World::new(domain.leaves(2));
-    let staff = world.staff();
-    let lives = [(); 4].map(|()| world.thread(move || world.live(deeds, times)));
-    world.finish(lives, staff);
+    World::lives(domain.leaves(2), 4, deeds, times);
 }
 
 /// Objects are refused or waited for, and the budget changes meanwhile. At the end nothing is counted.

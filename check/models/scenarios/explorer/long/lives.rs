@@ -28,10 +28,7 @@ const ALL: &[Deed] = &[
 ];
 
 fn three_lives(domain: Domain) {
-    let world = World::new(domain.leaves(2));
-    let staff = world.staff();
-    let lives = [(); 3].map(|()| world.thread(|| world.live(ALL, 120)));
-    world.finish(lives, staff);
+    World::lives(domain.leaves(2), 3, ALL, 120);
 }
 
 #[test]

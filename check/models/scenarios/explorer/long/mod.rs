@@ -17,6 +17,7 @@ mod slots;
 use std::cell::{Cell, RefCell};
 
 use books::Books;
+use deeds::Deed;
 use quiescent_models::chance::Rng;
 use quiescent_models::explorer::{AtomicU32, JoinHandle, Model as Machine, long, nap, spawn};
 use quiescent_on_explorer as rcu;
@@ -150,6 +151,15 @@ impl World {
             self.cursor.over.get(),
             "deadlock: no thread can run, and no timer is set; actions: {at:?}"
         );
+    }
+
+    /// Threads that do so many of these actions each, beside the library's own, until everything has ended.
+    pub fn lives(domain: Domain, threads: usize, deeds: &'static [Deed], times: u32) {
+        let world = World::new(domain);
+        let staff = world.staff();
+        let life = || world.thread(move || world.live(deeds, times));
+        let lives: Vec<_> = std::iter::repeat_with(life).take(threads).collect();
+        world.finish(lives, staff);
     }
 
     /// The actions are done: everything ends by itself, and nothing is left.

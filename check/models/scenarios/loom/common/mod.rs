@@ -1,70 +1,82 @@
 //! Shared parts of the models: a world with a domain and objects, and the roles of threads.
-//!
-//! Objects are loom's cells, so that a read in a section and the write that stands for freeing must be
-//! ordered by happens-before; an order in time is not enough.
 
 pub mod deferred;
+pub mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as RealU64;
 use std::sync::atomic::Ordering::Relaxed as RealRelaxed;
 
-use quiescent_models::loom::Ordering::{Acquire, Relaxed, Release};
+use quiescent_models::loom::Ordering::{Acquire, Release};
 use quiescent_models::loom::thread::{self, JoinHandle};
 use quiescent_models::loom::{
-    AtomicU32, Builder, UnsafeCell, futex_wait, futex_wake, light_fence, with_membarrier, yield_now,
+    AtomicU32, Builder, futex_wait, futex_wake, with_membarrier, yield_now,
 };
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 
 use crate::side::{Body, Process, Side};
+use watched::Watched;
 
 /// Objects in a world.
-const OBJECTS: usize = 3;
+const OBJECTS: usize = 5;
+const NEW: u64 = 0;
+const WHOLE: u64 = 1;
+const FREED: u64 = 2;
 
-/// One execution's domain and objects.
+/// One execution's domain and objects. Loom watches them: filling one, using it and freeing it are ordered.
 #[derive(Debug)]
 pub struct World {
     pub domain: Domain,
     pointer: AtomicU32,
-    objects: [UnsafeCell<u32>; OBJECTS],
+    objects: [Watched; OBJECTS],
     arrived: AtomicU32,
 }
 
-// SAFETY: the cells are checked by loom: an access that is not ordered fails the model.
-unsafe impl Sync for World {}
+/// A thread that uses what is shared.
+pub fn start<T: 'static, R: 'static>(
+    shared: &Arc<T>,
+    body: impl FnOnce(&T) -> R + 'static,
+) -> JoinHandle<R> {
+    let shared = shared.clone();
+    thread::spawn(move || body(&shared))
+}
+
+/// A thread of the domain: enters, does `body`, ends.
+pub fn thread_of<T: 'static, R: 'static>(
+    domain: Domain,
+    shared: &Arc<T>,
+    body: impl FnOnce(&T) -> R + 'static,
+) -> JoinHandle<R> {
+    start(shared, move |shared| {
+        domain.enter();
+        let result = body(shared);
+        domain.leave();
+        result
+    })
+}
 
 impl World {
+    /// Its first object is published.
     pub fn new(domain: Domain) -> Arc<World> {
-        let objects = std::array::from_fn(|_| UnsafeCell::new(1));
         let [pointer, arrived] = std::array::from_fn(|_| AtomicU32::new(0));
-        Arc::new(World {
+        let world = World {
             domain,
             pointer,
-            objects,
+            objects: std::array::from_fn(|_| Watched::new(NEW)),
             arrived,
-        })
+        };
+        world.change(0, NEW, WHOLE);
+        Arc::new(world)
     }
 
-    /// A thread of the domain: enters, does `body`, ends.
     pub fn thread(self: &Arc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
-        let world = self.clone();
-        thread::spawn(move || {
-            world.domain.enter();
-            body(&world);
-            world.domain.leave();
-        })
+        thread_of(self.domain, self, body)
     }
 
-    /// Two threads that keep their slots for ever: all slots that exist.
-    pub fn fill_slots(self: &Arc<World>) {
-        for _ in 0..2 {
-            let domain = self.domain;
-            join(thread::spawn(move || {
-                domain.enter();
-                domain.register();
-            }));
-        }
+    fn change(&self, object: usize, from: u64, to: u64) {
+        let old = self.objects[object].replace(to);
+        assert_eq!(old, from, "object {object}");
     }
 
     /// The body of a section: the published object is read.
@@ -76,9 +88,8 @@ impl World {
 
     /// Reads an object that was found in this section.
     pub fn use_object(&self, object: usize) {
-        // SAFETY: loom checks that no write is concurrent; so the pointer may be read.
-        let value = self.objects[object].with(|value| unsafe { *value });
-        assert_eq!(value, 1, "object {object} was freed under a reader");
+        let value = self.objects[object].get();
+        assert_eq!(value, WHOLE, "object {object} was freed under a reader");
     }
 
     /// Signals that a reader is inside.
@@ -87,21 +98,15 @@ impl World {
         futex_wake(&self.arrived);
     }
 
-    /// Waits for [`arrive`](World::arrive).
-    pub fn wait_for_arrival(&self) {
-        futex_wait(&self.arrived, 0, None);
-        assert_eq!(self.arrived.load(Acquire), 1);
-    }
-
-    /// Replaces the published object.
+    /// Fills an object and replaces the published one with it.
     pub fn publish(&self, with: usize) {
+        self.change(with, NEW, WHOLE);
         self.pointer.store(with as u32, Release);
     }
 
     /// Frees an object after its grace period.
     pub fn free(&self, object: usize) {
-        // SAFETY: loom checks that no access is concurrent.
-        self.objects[object].with_mut(|value| unsafe { *value = 0 });
+        self.change(object, WHOLE, FREED);
     }
 }
 
@@ -123,14 +128,21 @@ pub fn race_inside<S: Side>(reader: Body<S>) {
     let side = S::of(&world);
     let reader = world.thread(move |w| reader(w, side));
     world.domain.enter();
-    world.wait_for_arrival();
+    futex_wait(&world.arrived, 0, None);
+    assert_eq!(world.arrived.load(Acquire), 1);
     side.update(&world);
     join(reader);
 }
 
-/// A section that reads once.
-pub fn read<S: Side>(world: &World, side: S) {
+/// A section that reads once, after one that makes the reader known.
+pub fn read_fast<S: Side>(world: &World, side: S) {
+    drop(side.enter());
     side.read_once(world);
+}
+
+/// A thread that waits too, and may drive.
+pub fn waits<S: Side>(_: &World, side: S) {
+    side.synchronize();
 }
 
 /// The updater has a slot.
@@ -144,15 +156,15 @@ pub fn has_waited(world: &World, _: Process) {
     rcu::synchronize(); // brings the tree
 }
 
-/// Another thread waits too, and may drive.
-pub fn race_with_waiter() {
-    let world = World::new(Domain::new());
-    let reader = world.thread(|w| Process.read_once(w));
-    let driver = world.thread(|_| rcu::synchronize());
-    world.domain.enter();
-    Process.update(&world);
-    join(reader);
-    join(driver);
+/// All slots that exist are taken: two threads keep theirs for ever.
+pub fn no_slot_is_left(world: &World, _: Process) {
+    let domain = world.domain;
+    for _ in 0..2 {
+        join(thread::spawn(move || {
+            domain.enter();
+            domain.register();
+        }));
+    }
 }
 
 /// The updater polls while another thread waits, and may drive.
@@ -171,50 +183,9 @@ pub fn race_with_poller() {
     join(driver);
 }
 
-/// All slots are taken.
-pub fn race_without_slots() {
-    let world = World::new(Domain::new());
-    world.fill_slots();
-    let reader = world.thread(|w| Process.read_once(w));
-    world.domain.enter();
-    Process.update(&world);
-    join(reader);
-}
-
-/// The words of a reader and of an updater: each stores one and then loads the other's.
-#[derive(Default)]
-pub struct Words {
-    pub readers: AtomicU32,
-    pub updaters: AtomicU32,
-}
-
-impl Words {
-    /// The reader's part.
-    pub fn store(&self) {
-        self.readers.store(1, Relaxed);
-        light_fence();
-    }
-
-    pub fn load(&self) -> u32 {
-        self.updaters.load(Relaxed)
-    }
-
-    /// The updater's part, with its fence in between: at least one of the two has seen the other's store.
-    pub fn update(&self, fence: impl FnOnce(), reader: JoinHandle<u32>) {
-        self.updaters.store(1, Relaxed);
-        fence();
-        let seen = self.readers.load(Relaxed);
-        let saw = reader.join().expect("it does not panic");
-        assert!(
-            saw == 1 || seen == 1,
-            "neither saw the other: no fence came between"
-        );
-    }
-}
-
 /// Joins a thread, whose panic would have failed the model already.
-pub fn join(thread: JoinHandle<()>) {
-    thread.join().expect("a panic ends the model");
+pub fn join<R>(thread: JoinHandle<R>) -> R {
+    thread.join().expect("a panic ends the model")
 }
 
 /// Explores a model with so many preemptions (one more with `QUIESCENT_EXPLORE=deep`), and prints the number

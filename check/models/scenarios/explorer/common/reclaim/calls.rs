@@ -15,10 +15,12 @@ impl World {
         rcu::defer_hurry(move || handle.reclaim());
     }
 
-    /// Queues the end of a thing as a closure of several steps.
-    pub fn call_long(&self, thing: usize) {
-        let handle = self.leaked(thing);
-        rcu::defer(move || handle.reclaim_long());
+    /// Queues the ends of these things as closures of several steps.
+    pub fn call_long(&self, things: impl IntoIterator<Item = usize>) {
+        for thing in things {
+            let handle = self.leaked(thing);
+            rcu::defer(move || handle.reclaim_long());
+        }
     }
 
     /// As [`call_long`](World::call_long); those of thing 0, 1, … run one after the other, in this order.
@@ -33,10 +35,12 @@ impl World {
         rcu::defer_hurry(move || handle.reclaim_in_turn());
     }
 
-    /// The long callback of a thing has returned.
-    pub fn expect_returned(&self, thing: usize) {
-        let progress = self.things.things[thing].progress.load(Relaxed);
-        assert_eq!(progress, RETURNED, "the callback of thing {thing}");
+    /// The long callbacks of these things have returned.
+    pub fn expect_returned(&self, things: impl IntoIterator<Item = usize>) {
+        for thing in things {
+            let progress = self.things.things[thing].progress.load(Relaxed);
+            assert_eq!(progress, RETURNED, "the callback of thing {thing}");
+        }
     }
 
     /// Queues the end of a thing as a closure that drains the domain, as far as a callback may.
@@ -44,8 +48,7 @@ impl World {
         let handle = self.leaked(thing);
         rcu::defer(move || {
             handle.reclaim();
-            // SAFETY: as in `reclaim`.
-            unsafe { &*handle.world }.domain.drain();
+            handle.world().domain.drain();
         });
     }
 
@@ -60,8 +63,7 @@ impl World {
         let handle = self.leaked(thing);
         rcu::defer(move || {
             handle.reclaim();
-            // SAFETY: as in `reclaim`.
-            unsafe { &*handle.world }.retire([other]);
+            handle.world().retire([other]);
         });
     }
 
@@ -73,18 +75,12 @@ impl World {
 
     /// Notes the end of a thing.
     pub(super) fn reclaim(&self, thing: usize) {
-        let Thing {
-            retired,
-            freed,
-            watched,
-            user,
-            ..
-        } = &self.things.things[thing];
-        let wrong = if !retired.get() {
+        let it = &self.things.things[thing];
+        let wrong = if !it.retired.get() {
             "was never retired"
-        } else if freed.replace(true) {
+        } else if it.freed.replace(true) {
             "is reclaimed twice"
-        } else if watched.get() && user.load(Relaxed) != 0 {
+        } else if it.watched.get() && it.user.load(Relaxed) != 0 {
             "is reclaimed while a reader uses it"
         } else {
             if self.things.awaited.get() == Some(thing) {
