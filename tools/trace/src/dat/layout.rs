@@ -67,6 +67,7 @@ pub(super) struct Buffer {
 }
 
 /// A file, as far as it is read before its events.
+#[derive(Default)]
 pub(super) struct Layout {
     pub(super) packing: Packing,
     pub(super) shape: Shape,
@@ -119,24 +120,14 @@ impl Layout {
         let page_size = page_size(walk.u32()?, place)?;
         let long = usize::from(long);
         let mut layout = Layout {
-            packing: Packing::None,
             shape: Shape {
                 big,
                 long,
                 commit: 8,
                 data: 8 + long,
             },
-            cpus: 0,
-            formats: Formats::default(),
-            symbols: Symbols::default(),
-            strings: HashMap::new(),
-            tasks: HashMap::new(),
-            buffers: Vec::new(),
-            time_offset: 0,
-            not_applied: Vec::new(),
-            dropped: HashMap::new(),
-            stats_of: String::new(),
             page_size,
+            ..Layout::default()
         };
         if version == 6 {
             let instances = layout.version_6(&mut walk)?;
@@ -238,38 +229,30 @@ impl Layout {
         }
     }
 
-    fn ftrace_formats<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        for _ in 0..walk.u32()? {
-            self.formats.read_one(walk)?;
-        }
-        Ok(())
-    }
-
-    fn event_formats<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        for _ in 0..walk.u32()? {
-            walk.text(NAME_MOST)?;
-            for _ in 0..walk.u32()? {
-                self.formats.read_one(walk)?;
+    /// One of the sections [`HEADER_INFO`] to [`CMDLINES`].
+    fn section<R: Read>(&mut self, id: u16, walk: &mut Walk<R>) -> io::Result<()> {
+        match id {
+            HEADER_INFO => self.header_info(walk)?,
+            FTRACE_FORMATS => self.formats.read_all(walk)?,
+            EVENT_FORMATS => {
+                for _ in 0..walk.u32()? {
+                    walk.text(NAME_MOST)?;
+                    self.formats.read_all(walk)?;
+                }
+            }
+            KALLSYMS => {
+                let size = walk.u32()?.into();
+                self.symbols.read(&table(walk, size, "symbols")?);
+            }
+            PRINTK => {
+                let size = walk.u32()?.into();
+                self.strings = symbols::strings(&table(walk, size, "strings")?);
+            }
+            _ => {
+                let size = walk.u64()?;
+                self.tasks = symbols::tasks(&table(walk, size, "names of tasks")?);
             }
         }
-        Ok(())
-    }
-
-    fn kallsyms<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let size = walk.u32()?.into();
-        self.symbols.read(&table(walk, size, "symbols")?);
-        Ok(())
-    }
-
-    fn printk<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let size = walk.u32()?.into();
-        self.strings = symbols::strings(&table(walk, size, "strings")?);
-        Ok(())
-    }
-
-    fn cmdlines<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let size = walk.u64()?;
-        self.tasks = symbols::tasks(&table(walk, size, "names of tasks")?);
         Ok(())
     }
 }
@@ -279,8 +262,14 @@ mod version_7;
 
 const BUFFER: u16 = 3;
 const HEADER_INFO: u16 = 16;
+const FTRACE_FORMATS: u16 = 17;
+const EVENT_FORMATS: u16 = 18;
+const KALLSYMS: u16 = 19;
+const PRINTK: u16 = 20;
 const CMDLINES: u16 = 21;
 const BUFFER_TEXT: u16 = 22;
+
+const LATENCY: &str = "the report of a latency tracer, no events";
 
 /// Bytes of a table of names.
 const TABLE_MOST: u64 = 24 << 20;

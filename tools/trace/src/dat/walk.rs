@@ -143,18 +143,20 @@ impl<R: Read> Walk<R> {
     }
 
     pub(super) fn u16(&mut self) -> io::Result<u16> {
-        let big = self.big;
-        self.array().map(|b: [u8; 2]| number(&b, big) as u16)
+        Ok(self.number::<2>()? as u16)
     }
 
     pub(super) fn u32(&mut self) -> io::Result<u32> {
-        let big = self.big;
-        self.array().map(|b: [u8; 4]| number(&b, big) as u32)
+        Ok(self.number::<4>()? as u32)
     }
 
     pub(super) fn u64(&mut self) -> io::Result<u64> {
-        let big = self.big;
-        self.array().map(|b: [u8; 8]| number(&b, big))
+        self.number::<8>()
+    }
+
+    fn number<const N: usize>(&mut self) -> io::Result<u64> {
+        let bytes: [u8; N] = self.array()?;
+        Ok(number(&bytes, self.big))
     }
 
     /// So many bytes, of at most `most`. Memory is taken as they come, so that a stated size costs nothing.

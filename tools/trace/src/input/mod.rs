@@ -16,7 +16,7 @@ use crate::base::CUT;
 use crate::dat::{Dat, Frames, MAGIC, Source};
 use crate::line::Input;
 use crate::perfetto::{Perfetto, is_perfetto};
-use embedded::{Embedded, Form};
+use embedded::{Embedded, Within};
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use lzma_rust2::XzReader;
 use std::fs::File;
@@ -290,7 +290,7 @@ fn by_kind(
     } else {
         0
     };
-    let form = Form::of(&start[mark..]);
+    let form = Within::of(&start[mark..]);
     plain.consume(mark);
     let plain: Box<dyn BufRead + Send> = Box::new(plain);
     if is_perfetto {
@@ -298,7 +298,7 @@ fn by_kind(
         return Ok((input, format!("Perfetto trace{packed}")));
     }
     let (plain, within) = match form {
-        Some(form) => (Embedded::open(plain, form), form.name()),
+        Some((within, words)) => (Embedded::open(plain, within), words),
         None => (plain, ""),
     };
     Ok((plain.into(), format!("ftrace text{within}{packed}")))

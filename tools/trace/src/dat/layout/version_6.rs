@@ -9,12 +9,9 @@ impl Layout {
         &mut self,
         walk: &mut Walk<R>,
     ) -> io::Result<Vec<(String, u64)>> {
-        self.header_info(walk)?;
-        self.ftrace_formats(walk)?;
-        self.event_formats(walk)?;
-        self.kallsyms(walk)?;
-        self.printk(walk)?;
-        self.cmdlines(walk)?;
+        for id in HEADER_INFO..=CMDLINES {
+            self.section(id, walk)?;
+        }
         let place = walk.place();
         self.cpus = cpus(walk.u32()?, place)?;
         let mut instances = Vec::new();
@@ -72,10 +69,7 @@ impl Layout {
     ) -> io::Result<()> {
         let place = walk.place();
         if kind.starts_with(b"latency") {
-            return Err(unsupported(
-                place,
-                "the report of a latency tracer, no events",
-            ));
+            return Err(unsupported(place, LATENCY));
         }
         if kind != *b"flyrecord\0" {
             return Err(damaged(place, "neither options nor trace data start here"));

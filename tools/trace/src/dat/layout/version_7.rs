@@ -67,12 +67,7 @@ impl Layout {
                     sections.push((id, offset));
                 }
             }
-            BUFFER_TEXT => {
-                return Err(unsupported(
-                    place,
-                    "the report of a latency tracer, no events",
-                ));
-            }
+            BUFFER_TEXT => return Err(unsupported(place, LATENCY)),
             id => self.option(id, data, place),
         }
         Ok(())
@@ -112,13 +107,8 @@ impl Layout {
         sections.sort_unstable();
         for (id, offset) in sections {
             let (packing, big) = (self.packing, self.shape.big);
-            with_section(file, offset, id, packing, big, |walk| match id {
-                HEADER_INFO => self.header_info(walk),
-                17 => self.ftrace_formats(walk),
-                18 => self.event_formats(walk),
-                19 => self.kallsyms(walk),
-                20 => self.printk(walk),
-                _ => self.cmdlines(walk),
+            with_section(file, offset, id, packing, big, |walk| {
+                self.section(id, walk)
             })?;
         }
         Ok(())
