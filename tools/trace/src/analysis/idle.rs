@@ -236,7 +236,7 @@ impl Part for Idle {
             }
             _ => {}
         }
-        if record.pid != 0 && !record.flags().hardirq() && !record.flags().softirq() {
+        if record.pid != 0 && !record.flags().interrupt() {
             self.cpus.row(record.cpu).busy = true;
         }
         self.lost.see(seen);

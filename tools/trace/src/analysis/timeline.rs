@@ -104,10 +104,9 @@ impl Part for Timeline {
             source,
             remedy: "is there room, and is it a place for files?",
         })?;
-        let columns = [("slices", "slices", "count")];
-        let mut table = Table::new("What the timeline has", "", &["tracks"], &columns);
+        let mut table = Table::new("What the timeline has", "", &["tracks"]);
         for (what, n) in &self.slices {
-            table.row(&[what], &[count(*n)]);
+            table.add(&[what], &[("slices", "slices", "count", count(*n))]);
         }
         findings.tables.push(table);
         let what = "packets written; open the file at https://ui.perfetto.dev";

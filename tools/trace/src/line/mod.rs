@@ -75,6 +75,11 @@ impl Flags<'_> {
     pub fn softirq(self) -> bool {
         self.at(2) == b's'
     }
+
+    /// In either of both: not the task's own doing.
+    pub fn interrupt(self) -> bool {
+        self.hardirq() || self.softirq()
+    }
 }
 
 /// What a time without its unit is worth.
