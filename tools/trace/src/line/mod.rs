@@ -42,7 +42,7 @@ use columns::column_of_cpu;
 pub(crate) use fast::{Before, plain, start};
 use latency::{latency, timed};
 use list::listed;
-pub(crate) use made::{Columns, Draft, Made, Maker};
+pub(crate) use made::{Columns, Draft, Maker};
 use other::{is_bare, is_raw, lost, special};
 pub use reader::{Buffer, Reader, Summary};
 pub use source::{Input, Source};

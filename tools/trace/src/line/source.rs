@@ -1,6 +1,6 @@
 //! What a [`Reader`](crate::Reader) reads: text, or records that are made out of something else.
 
-use super::made::Made;
+use super::made::{Made, Maker};
 use std::fmt;
 use std::io::BufRead;
 
@@ -9,12 +9,12 @@ pub struct Input(Of);
 
 enum Of {
     Text(Box<dyn BufRead + Send>),
-    Made(Box<Made>),
+    Made(Made),
 }
 
 impl Input {
-    pub(crate) fn made(made: Made) -> Self {
-        Input(Of::Made(Box::new(made)))
+    pub(crate) fn made(maker: impl Maker + 'static) -> Self {
+        Input(Of::Made(Made::new(maker)))
     }
 
     /// The text that it is.
