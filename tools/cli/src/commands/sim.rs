@@ -216,18 +216,17 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
     points.into_iter().map(variant).collect()
 }
 
+/// Is this setting among those that are given, swept or compared?
+fn is_given(options: &Sim, setting: &str) -> bool {
+    let sets = options.set.iter().chain(&options.sweep);
+    let mut sets = sets.chain(&options.compare);
+    sets.any(|it| it.trim_start().starts_with(setting))
+}
+
 /// The plan with one of the seeds. `seed` may have been set like any setting; the others follow it.
 fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     let mut plan = plan.clone();
-    let set = options
-        .set
-        .iter()
-        .chain(&options.sweep)
-        .chain(&options.compare);
-    let first = match set
-        .into_iter()
-        .any(|it| it.trim_start().starts_with("seed="))
-    {
+    let first = match is_given(options, "seed=") {
         true => plan.options.seed,
         false => options.seed,
     };
@@ -239,12 +238,9 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
 /// over both.
 fn has_either_loop(options: &Sim, variant: &Variant) -> bool {
     let machine = &variant.plan.options;
-    let sets = options.set.iter().chain(&options.sweep);
-    let mut sets = sets.chain(&options.compare);
     let is_open = machine.kernel >= Some(Release(6, 12)) && machine.idle.table.is_none();
-    let is_given = sets.any(|it| it.trim_start().starts_with("idle_loop="));
     let is_one = machine.idle_loop != IdleLoop::Classic || options.trace.is_some();
-    is_open && !is_given && !is_one
+    is_open && !is_given(options, "idle_loop=") && !is_one
 }
 
 /// What is said of those.
