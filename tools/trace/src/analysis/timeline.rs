@@ -45,7 +45,6 @@ pub(crate) struct Timeline {
     open: BTreeMap<u64, u32>,
     invokers: Names,
     waiting: Waiting<u64, ()>,
-    callbacks: u64,
     idle_seen: CpuSet,
     slices: BTreeMap<&'static str, u64>,
     last: u64,
@@ -61,7 +60,6 @@ impl Timeline {
             open: BTreeMap::new(),
             invokers: Names::default(),
             waiting: Waiting::default(),
-            callbacks: 0,
             idle_seen: CpuSet::default(),
             slices: BTreeMap::new(),
             last: 0,
@@ -165,18 +163,12 @@ impl Timeline {
             Event::Callback { head, .. } | Event::Kvfree { head }
                 if seen.filter.cpu(record.cpu) =>
             {
-                let gone = self.waiting.insert(head, ());
-                if gone.replaced.is_none() && gone.evicted.is_none() {
-                    self.callbacks += 1;
-                }
+                self.waiting.insert(head, ());
                 self.counter(now)
             }
             Event::Invoke { head, .. } | Event::InvokeKvfree { head } => {
                 match self.waiting.remove(&head) {
-                    Some(()) => {
-                        self.callbacks = self.callbacks.saturating_sub(1);
-                        self.counter(now)
-                    }
+                    Some(()) => self.counter(now),
                     None => Ok(()),
                 }
             }
@@ -231,7 +223,7 @@ impl Timeline {
     fn counter(&mut self, now: u64) -> io::Result<()> {
         self.described(CALLBACKS, RCU, "callbacks that wait", true)?;
         self.packets
-            .event(now, CALLBACKS, Point::Counter(self.callbacks))
+            .event(now, CALLBACKS, Point::Counter(self.waiting.len() as u64))
     }
 
     fn begin(&mut self, now: u64, track: u64, what: &'static str, name: &str) -> io::Result<()> {

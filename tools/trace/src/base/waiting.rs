@@ -64,6 +64,10 @@ impl<K: Copy + Eq + Hash, V, const MOST: usize> Waiting<K, V, MOST> {
         Gone { replaced, evicted }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         self.entries.remove(key).map(|(_, value)| value)
     }

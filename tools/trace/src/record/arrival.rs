@@ -52,11 +52,6 @@ const HURRIED: [&str; 9] = [
     "rcu_torture_cb",
 ];
 
-/// Whether callbacks of this function are never lazy.
-fn never_lazy(function: &str) -> bool {
-    HURRIED.contains(&function)
-}
-
 /// Where a callback went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,7 +88,7 @@ pub struct Arrival {
 impl Arrival {
     /// Whether it may be lazy on a machine where laziness is on: as seen, or by its function.
     pub fn may_be_lazy(&self) -> bool {
-        self.lazy.unwrap_or_else(|| !never_lazy(&self.func))
+        self.lazy.unwrap_or_else(|| !HURRIED.contains(&&*self.func))
     }
 }
 
