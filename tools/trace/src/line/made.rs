@@ -148,8 +148,7 @@ impl Draft {
 }
 
 /// A maker, and how far it is.
-#[allow(missing_debug_implementations)]
-pub struct Made {
+pub(super) struct Made {
     maker: Box<dyn Maker>,
     started: bool,
     ended: bool,

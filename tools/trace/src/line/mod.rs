@@ -45,7 +45,7 @@ use list::listed;
 pub(crate) use made::{Columns, Draft, Maker};
 use other::{is_bare, is_raw, lost, special};
 pub use reader::{Buffer, Reader, Summary};
-pub use source::{Input, Source};
+pub use source::Input;
 
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
 const CPUS_MOST: u32 = 1 << 16;

@@ -26,7 +26,7 @@ pub type Placements = BTreeMap<Arc<str>, Vec<Placed>>;
 /// Follows the threads through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
-    places: Placements,
+    pub(crate) places: Placements,
 }
 
 impl Follow {
@@ -50,9 +50,5 @@ impl Follow {
             Some(places) if places.last().is_none_or(|last| last.cpu != cpu) => places.push(placed),
             Some(_) => {}
         }
-    }
-
-    pub(crate) fn finish(self) -> Placements {
-        self.places
     }
 }

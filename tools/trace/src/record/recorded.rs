@@ -4,7 +4,6 @@
 //! All of the trace is kept, not only the [`Window`]: what was queued before it decides how it begins. Memory
 //! grows with the number of arrivals.
 
-use crate::Source;
 use crate::event::KVFREE;
 use crate::measure::Counted;
 use crate::measure::window::{Follow, Place, missing};
@@ -206,7 +205,7 @@ impl Recorder {
             jiffies_at_zero: self.clock.jiffies_at_zero(hz),
             window,
             arrivals: self.arrivals,
-            placements: self.placement.finish(),
+            placements: self.placement.places,
             offloaded,
             lazy,
             unseen: self.unseen,
@@ -233,10 +232,7 @@ impl Recorder {
 /// assert!(figures.wakeups["rcuog/N"] > 0);
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn recorded<R: Source>(
-    reader: &mut Reader<R>,
-    options: Options,
-) -> Result<(Recorded, Figures), Error> {
+pub fn recorded(reader: &mut Reader<'_>, options: Options) -> Result<(Recorded, Figures), Error> {
     let mut recorder = Recorder::new(options);
     while let Some(record) = reader.next_record()? {
         recorder.feed(&record);
