@@ -143,14 +143,11 @@ impl Chains {
             "start" => {
                 (self.done, self.reported) = (false, false);
                 self.gp_thread = Sleeps::Unknown;
-                if seen.inside {
-                    let origin = self
-                        .origins
-                        .current
-                        .unwrap_or_else(|| self.origins.untold());
-                    if let Some(chain) = self.chain(origin) {
-                        chain.gps += 1;
-                    }
+                let origin = self.origins.current;
+                if seen.inside
+                    && let Some(chain) = self.chain(origin)
+                {
+                    chain.gps += 1;
                 }
             }
             "reqwait" => self.gp_thread = Sleeps::ForRequest,
@@ -188,7 +185,6 @@ impl Chains {
         }
         let waker = waker.unwrap_or_else(|| context(seen.record).to_owned());
         self.count(task, cause, &waker);
-        let origin = origin.unwrap_or_else(|| self.origins.untold());
         if let Some(chain) = self.chain(origin) {
             match role {
                 Role::GracePeriods => chain.gp_thread += 1,
@@ -239,7 +235,8 @@ impl Chains {
         }
     }
 
-    fn chain(&mut self, origin: Origin) -> Option<&mut Chain> {
+    fn chain(&mut self, origin: Option<Origin>) -> Option<&mut Chain> {
+        let origin = origin.unwrap_or_else(|| self.origins.untold());
         let chain = row(&mut self.chains, CHAINS_MOST, origin);
         self.refused += u64::from(chain.is_none());
         chain

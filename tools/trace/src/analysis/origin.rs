@@ -143,9 +143,7 @@ impl Origins {
             | "WakeEmpty"
             | "WakeEmptyIsDeferred"
             | "WakeOvfIsDeferred" => {
-                if let (None, Some(last)) = (oldest.main, oldest.last) {
-                    oldest.main = Some(last);
-                }
+                oldest.main = oldest.main.or(oldest.last);
             }
             _ => {}
         }

@@ -80,9 +80,7 @@ impl Part for Timeline {
             return;
         }
         self.last = self.last.max(seen.record.time_ns);
-        if let Err(why) = self.draw(seen) {
-            self.failed = Some(why);
-        }
+        self.failed = self.draw(seen).err();
     }
 
     fn finish(mut self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
@@ -94,10 +92,7 @@ impl Part for Timeline {
                 remedy: "record with trace_clock mono or boot: this clock gives no time",
             });
         }
-        let closed = match self.failed.take() {
-            Some(why) => Err(why),
-            None => self.close(),
-        };
+        let closed = self.failed.take().map_or_else(|| self.close(), Err);
         closed.map_err(|source| Error::Output {
             source,
             remedy: "is there room, and is it a place for files?",
@@ -181,12 +176,8 @@ impl Timeline {
             "start" => {
                 self.described(GRACE_PERIODS, RCU, "grace periods", false)?;
                 self.end_all(now, GRACE_PERIODS)?;
-                self.begin(
-                    now,
-                    GRACE_PERIODS,
-                    "grace periods",
-                    &format!("grace period {seq}"),
-                )
+                let name = format!("grace period {seq}");
+                self.begin(now, GRACE_PERIODS, "grace periods", &name)
             }
             "fqsstart" if self.open.contains_key(&GRACE_PERIODS) => {
                 self.begin(now, GRACE_PERIODS, "scans", "scan")

@@ -200,7 +200,7 @@ impl Formats {
 
     /// Reads one: a size and a text.
     fn read_one<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let place = walk.place();
+        let place = walk.place;
         let size = walk.u64()?;
         self.bytes = self.bytes.saturating_add(size);
         if self.bytes > FORMATS_MOST {

@@ -90,12 +90,12 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn read(file: &mut File) -> io::Result<Layout> {
-        let mut walk = file.walk(0, file.length(), false)?;
+        let mut walk = file.walk(0, file.length, false)?;
         let start: [u8; 10] = walk.array()?;
         if start != MAGIC {
             return Err(damaged("byte 0", "not the start of a trace.dat"));
         }
-        let place = walk.place();
+        let place = walk.place;
         let version = match walk.text(16)?.as_str() {
             "6" => 6,
             "7" => 7,
@@ -104,19 +104,19 @@ impl Layout {
                 return Err(unsupported(place, why));
             }
         };
-        let place = walk.place();
+        let place = walk.place;
         let big = match walk.array()? {
             [0] => false,
             [1] => true,
             [other] => return Err(damaged(place, format_args!("{other} is no order of bytes"))),
         };
-        walk.set_big(big);
-        let place = walk.place();
+        walk.big = big;
+        let place = walk.place;
         let [long] = walk.array()?;
         if !matches!(long, 4 | 8) {
             return Err(damaged(place, format_args!("a `long` of {long} bytes")));
         }
-        let place = walk.place();
+        let place = walk.place;
         let page_size = page_size(walk.u32()?, place)?;
         let long = usize::from(long);
         let mut layout = Layout {
@@ -133,7 +133,7 @@ impl Layout {
             let instances = layout.version_6(&mut walk)?;
             layout.instances_6(file, instances)?;
         } else {
-            let place = walk.place();
+            let place = walk.place;
             layout.packing = Packing::of(&walk.text(64)?, place)?;
             walk.text(64)?;
             let options = walk.u64()?;
@@ -202,7 +202,7 @@ impl Layout {
 
     fn header_info<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
         for name in ["header_page", "header_event"] {
-            let place = walk.place();
+            let place = walk.place;
             if walk.text(32)? != name {
                 return Err(damaged(place, format_args!("`{name}` does not start here")));
             }

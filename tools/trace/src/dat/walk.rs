@@ -50,17 +50,13 @@ impl Display for Place {
 /// The file, with its length.
 pub(super) struct File {
     source: Box<dyn Source>,
-    length: u64,
+    pub(super) length: u64,
 }
 
 impl File {
     pub(super) fn new(mut source: Box<dyn Source>) -> io::Result<Self> {
         let length = source.seek(SeekFrom::End(0))?;
         Ok(File { source, length })
-    }
-
-    pub(super) fn length(&self) -> u64 {
-        self.length
     }
 
     /// Fills `into` from byte `at`.
@@ -101,26 +97,14 @@ pub(super) type Part<'a> = io::BufReader<io::Take<&'a mut (dyn Source + 'static)
 
 /// Reads in order, and knows where it is.
 pub(super) struct Walk<R> {
-    reader: R,
-    place: Place,
-    big: bool,
+    pub(super) reader: R,
+    pub(super) place: Place,
+    pub(super) big: bool,
 }
 
 impl<R: Read> Walk<R> {
     pub(super) fn new(reader: R, place: Place, big: bool) -> Self {
         Walk { reader, place, big }
-    }
-
-    pub(super) fn place(&self) -> Place {
-        self.place
-    }
-
-    pub(super) fn set_big(&mut self, big: bool) {
-        self.big = big;
-    }
-
-    pub(super) fn into_reader(self) -> R {
-        self.reader
     }
 
     pub(super) fn fill(&mut self, into: &mut [u8]) -> io::Result<()> {

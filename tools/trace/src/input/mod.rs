@@ -291,11 +291,7 @@ fn by_kind(
         });
     }
     let is_perfetto = is_perfetto(start);
-    let mark = if start.starts_with(UTF_8) {
-        UTF_8.len()
-    } else {
-        0
-    };
+    let mark = start.strip_prefix(UTF_8).map_or(0, |_| UTF_8.len());
     let form = Within::of(&start[mark..]);
     plain.consume(mark);
     let plain: Box<dyn BufRead + Send> = Box::new(plain);

@@ -166,11 +166,6 @@ impl<'a> Reader<'a> {
         &self.summary
     }
 
-    /// The name given to [`Reader::new`].
-    pub fn name(&self) -> &str {
-        &self.summary.name
-    }
-
     /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128
     /// KiB: of two cores one reads and one looks at what was read. Records, their order, and the summary at
     /// the end are the same. Without a thread to be had the first record is an error.

@@ -12,13 +12,13 @@ impl Layout {
         for id in HEADER_INFO..=CMDLINES {
             self.section(id, walk)?;
         }
-        let place = walk.place();
+        let place = walk.place;
         self.cpus = cpus(walk.u32()?, place)?;
         let mut instances = Vec::new();
         let mut kind: [u8; 10] = walk.array()?;
         if kind.starts_with(b"options") {
             for seen in 0.. {
-                let place = walk.place();
+                let place = walk.place;
                 let id = walk.u16()?;
                 if id == 0 {
                     break;
@@ -52,7 +52,7 @@ impl Layout {
         instances: Vec<(String, u64)>,
     ) -> io::Result<()> {
         for (name, offset) in instances {
-            let size = file.length().saturating_sub(offset);
+            let size = file.length.saturating_sub(offset);
             let mut walk = file.walk(offset, size, self.shape.big)?;
             let kind = walk.array()?;
             self.flyrecord_6(&mut walk, kind, name)?;
@@ -67,7 +67,7 @@ impl Layout {
         kind: [u8; 10],
         name: String,
     ) -> io::Result<()> {
-        let place = walk.place();
+        let place = walk.place;
         if kind.starts_with(b"latency") {
             return Err(unsupported(place, LATENCY));
         }
