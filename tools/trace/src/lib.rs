@@ -49,7 +49,7 @@ pub use base::{
 };
 pub use event::Event;
 pub use input::{Opened, follow, from_read, from_seek, open, opened};
-pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
+pub use line::{Buffer, Flags, Input, Reader, Record, Summary, Unit};
 pub use measure::{Bounds, END_MARK, Figures, GracePeriod, START_MARK, Window};
 pub use record::{
     Arrival, Awaited, Edge, Options, Placed, Placements, Queued, Recorded, Recorder, Wait,

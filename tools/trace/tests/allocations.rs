@@ -93,7 +93,11 @@ fn mixed(n: u64) -> u64 {
 }
 
 /// What is found in so many pieces, and the most bytes that were held at one time beyond those before.
-fn measured(kind: Kind, pieces: u64, piece: impl FnMut(u64, &mut String)) -> (Findings, usize) {
+fn measured(
+    kind: Kind,
+    pieces: u64,
+    piece: impl FnMut(u64, &mut String) + Send,
+) -> (Findings, usize) {
     let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
     let before = NOW.load(Relaxed);
     MOST.store(before, Relaxed);

@@ -10,7 +10,6 @@ use super::shard::{COUNTED, Note, SHARD};
 use super::sim::{saved_rows, screen};
 use super::whatif::FILES;
 use crate::arguments::shard::{Merge, Shard};
-use crate::show::file::Permit;
 use crate::show::output::{self, DONE};
 use crate::show::paper::Paper;
 use quiescent_report::command::read_text_of;
@@ -34,8 +33,7 @@ pub struct Part {
 /// Runs the command; returns the exit code.
 pub fn run(options: &Merge) -> Result<u8, Error> {
     let inputs: Vec<&Path> = options.files.iter().map(|it| it.as_path()).collect();
-    let permit = Permit::of(options.page.force.force, &inputs);
-    let paper = Paper::settle(options.page.html.as_deref(), options.json, permit)?;
+    let paper = Paper::of(&options.page, options.json, &inputs)?;
     let mut left = MOST;
     let parts = inputs.iter().map(|it| Part::read(it, &mut left));
     let mut parts = parts.collect::<Result<Vec<Part>, Error>>()?;
@@ -51,7 +49,7 @@ pub fn run(options: &Merge) -> Result<u8, Error> {
         }
         _ => in_turn(parts),
     };
-    paper.put(&report, &text, options.json, false)?;
+    paper.put(&report, &text)?;
     Ok(code)
 }
 

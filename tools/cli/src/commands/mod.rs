@@ -14,7 +14,6 @@ mod trace;
 mod whatif;
 
 use crate::arguments::{Arguments, Command, Measured};
-use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, Printed, STOPPED};
 use crate::show::paper::Paper;
@@ -22,6 +21,7 @@ use crate::show::progress::Bar;
 use clap::CommandFactory;
 use quiescent_report::text::folded;
 use quiescent_report::{Control, Error, Report};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,8 +54,7 @@ fn measure(
     text: impl Fn(&Report) -> String,
     run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
 ) -> Result<u8, Error> {
-    let permit = Permit::of(page.force.force, &[]);
-    let page = Paper::settle(page.html.as_deref(), common.json, permit)?;
+    let page = Paper::of(page, common.json, &[])?;
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
     let mut report = run(Control::new(&stop, &bar))?;
@@ -68,8 +67,13 @@ fn measure(
     };
     let body = text(&report) + &absent(&report);
     let text = folded(&format!("{head}\n\n{body}{end}"), output::columns(), 2);
-    page.put(&report, &text, common.json, stopped)?;
+    page.put(&report, &text)?;
     Ok(code(&stop))
+}
+
+/// What was asked for in a wrong way.
+fn usage(why: impl Display) -> Error {
+    Error::Usage(why.to_string())
 }
 
 /// A line for each requested peer that is not in this build.

@@ -10,7 +10,7 @@ mod saved;
 mod text;
 
 use super::shard::{Note, Piece};
-use super::{code, stopped_after};
+use super::{code, stopped_after, usage};
 use crate::arguments::shard::Shard;
 use crate::arguments::sim::Sim;
 use crate::show::file::{self, Kind, Permit};
@@ -38,10 +38,8 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         return experiment(options, path);
     }
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
-        let listed = match options.json {
-            true => Printed::json(&text::list_json()),
-            false => Printed::text(text::list(output::columns())),
-        };
+        let list = || text::list(output::columns());
+        let listed = Printed::either(options.json, &text::list_json(), list);
         return output::print(&listed).map(|()| DONE);
     };
     if name.as_os_str() == replay::NAME {
@@ -79,17 +77,14 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let done = runs.iter().map(Vec::len).sum();
     let stopped = stop.load(Ordering::Relaxed);
     let after = stopped_after(&mut report, stopped, (done, variants.len() * seeds), "runs");
-    let printed = match options.json {
-        true => Printed::json(&report),
-        false => {
-            let names = variants.iter().map(|it| (&*it.case, &*it.varies));
-            let names: Vec<_> = names.collect();
-            let full = variants.first().filter(|_| options.full);
-            let full = full.map(|it| (*it, options.seeds));
-            Printed::text(text::screen(&report, &names, full, output::columns()) + &after)
-        }
+    let text = || {
+        let names = variants.iter().map(|it| (&*it.case, &*it.varies));
+        let names: Vec<_> = names.collect();
+        let full = variants.first().filter(|_| options.full);
+        let full = full.map(|it| (*it, options.seeds));
+        text::screen(&report, &names, full, output::columns()) + &after
     };
-    output::print(&printed)?;
+    output::print(&Printed::either(options.json, &report, text))?;
     Ok(code(&stop))
 }
 
@@ -139,20 +134,14 @@ fn experiment(options: &Sim, path: &Path) -> Result<u8, Error> {
     let mut report = Report::new("sim", options.seed);
     experiments::show::report(&modelled, &mut report);
     report.option("stopped", stop.load(Ordering::Relaxed));
-    output::print(&match options.json {
-        true => Printed::json(&report),
-        false => Printed::text(experiments::show::text(&modelled, output::columns())),
-    })?;
+    let text = || experiments::show::text(&modelled, output::columns());
+    output::print(&Printed::either(options.json, &report, text))?;
     Ok(code(&stop))
 }
 
 fn jobs(options: &Sim) -> usize {
     let given = options.jobs.map(|jobs| jobs as usize);
     given.unwrap_or_else(batch::processors)
-}
-
-fn usage(why: quiescent_sim::Error) -> Error {
-    Error::Usage(why.to_string())
 }
 
 /// A variant: its settings, its name, and the part of the name in which variants differ.
@@ -227,18 +216,17 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
     points.into_iter().map(variant).collect()
 }
 
+/// Is this setting among those that are given, swept or compared?
+fn is_given(options: &Sim, setting: &str) -> bool {
+    let sets = options.set.iter().chain(&options.sweep);
+    let mut sets = sets.chain(&options.compare);
+    sets.any(|it| it.trim_start().starts_with(setting))
+}
+
 /// The plan with one of the seeds. `seed` may have been set like any setting; the others follow it.
 fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     let mut plan = plan.clone();
-    let set = options
-        .set
-        .iter()
-        .chain(&options.sweep)
-        .chain(&options.compare);
-    let first = match set
-        .into_iter()
-        .any(|it| it.trim_start().starts_with("seed="))
-    {
+    let first = match is_given(options, "seed=") {
         true => plan.options.seed,
         false => options.seed,
     };
@@ -250,12 +238,9 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
 /// over both.
 fn has_either_loop(options: &Sim, variant: &Variant) -> bool {
     let machine = &variant.plan.options;
-    let sets = options.set.iter().chain(&options.sweep);
-    let mut sets = sets.chain(&options.compare);
     let is_open = machine.kernel >= Some(Release(6, 12)) && machine.idle.table.is_none();
-    let is_given = sets.any(|it| it.trim_start().starts_with("idle_loop="));
     let is_one = machine.idle_loop != IdleLoop::Classic || options.trace.is_some();
-    is_open && !is_given && !is_one
+    is_open && !is_given(options, "idle_loop=") && !is_one
 }
 
 /// What is said of those.
@@ -328,14 +313,11 @@ fn traced(
     let workload = options.workload.as_deref();
     let inputs: Vec<&Path> = workload.into_iter().collect();
     let place = file::settle(&TRACE, path, Permit::of(options.force.force, &inputs))?;
-    let (mut out, file) = place.open()?;
     let plan = seeded(options, &variant.plan, 0);
     let mut machine = plan.machine();
     machine.keep_trace();
     plan.run_on(&mut machine, || stop.load(Ordering::Relaxed));
-    let written = machine.write_trace(&mut out);
-    written.map_err(|why| place.failed(why))?;
-    file.keep()?;
+    place.fill(|mut out| machine.write_trace(&mut out))?;
     Ok(vec![machine.stats()])
 }
 

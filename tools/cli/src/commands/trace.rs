@@ -79,23 +79,11 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         file.keep()?;
     }
     let stopped = stop.load(Ordering::Relaxed);
-    let printed = match options.json {
-        true => Printed::json(&report(
-            options,
-            kind,
-            &findings,
-            remedies.as_ref(),
-            stopped,
-        )),
-        false => {
-            let width = output::columns();
-            let remedies = remedies.as_ref();
-            Printed::text(text::text(
-                options, kind, &findings, remedies, stopped, width,
-            ))
-        }
-    };
-    output::print(&printed)?;
+    let remedies = remedies.as_ref();
+    let report = report(options, kind, &findings, remedies, stopped);
+    let width = output::columns();
+    let text = || text::text(options, kind, &findings, remedies, stopped, width);
+    output::print(&Printed::either(options.json, &report, text))?;
     let unread = findings.about.unparsed.count() + findings.about.undecoded.count();
     Ok(match code(&stop) {
         DONE if unread > 0 => FINDING,

@@ -2,7 +2,7 @@
 //! columns. Of several traces each is replayed, and the report has the rows of all.
 
 use super::shard::{Note, Piece};
-use super::{code, stopped_after};
+use super::{code, stopped_after, usage};
 use crate::arguments::shard::Shard;
 use crate::arguments::whatif::Whatif;
 use crate::show::file::Permit;
@@ -54,8 +54,8 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
         }
         _ => several(options, &inputs, asked),
     };
+    paper.put(&report, &text)?;
     let stopped = report.options.get("stopped") == Some(&true.into());
-    paper.put(&report, &text, options.json, stopped)?;
     Ok(if stopped { STOPPED } else { code })
 }
 
@@ -169,8 +169,7 @@ pub(super) fn read(
     stop: &AtomicBool,
     bar: &Bar,
 ) -> Result<Option<Trace>, Error> {
-    let wrong = |why: quiescent_trace::Error| Error::Usage(why.to_string());
-    let input = quiescent_trace::open(file).map_err(wrong)?;
+    let input = quiescent_trace::open(file).map_err(usage)?;
     let mut reading = Reading::new(options);
     bar.begin("lines", 0);
     let summary = quiescent_trace::follow(
@@ -182,10 +181,10 @@ pub(super) fn read(
             !stop.load(Ordering::Relaxed)
         },
     );
-    let summary = summary.map_err(wrong)?;
+    let summary = summary.map_err(usage)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     bar.end();
-    reading.finish(&summary).map(Some).map_err(wrong)
+    reading.finish(&summary).map(Some).map_err(usage)
 }

@@ -364,19 +364,15 @@ fn fact(name: &'static str, value: impl ToString, from: impl Into<String>) -> Fa
 }
 
 impl Fact {
-    fn assumed(self) -> Self {
-        Fact {
-            assumed: true,
-            ..self
-        }
+    fn assumed(mut self) -> Self {
+        self.assumed = true;
+        self
     }
 
     /// The model has no such setting.
-    fn shown_only(self) -> Self {
-        Fact {
-            sets: false,
-            ..self
-        }
+    fn shown_only(mut self) -> Self {
+        self.sets = false;
+        self
     }
 }
 

@@ -184,8 +184,13 @@ impl Place {
             let text = String::from_utf8_lossy(bytes).into_owned();
             return output::print(&Printed::document(text));
         }
+        self.fill(|out| out.write_all(bytes))
+    }
+
+    /// Writes all of a file at once; it is kept if that succeeds.
+    pub fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
         let (mut out, file) = self.open()?;
-        let written = out.write_all(bytes).and_then(|()| out.flush());
+        let written = write(&mut *out).and_then(|()| out.flush());
         written.map_err(|why| self.failed(why))?;
         file.keep()
     }

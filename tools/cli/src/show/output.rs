@@ -53,6 +53,14 @@ impl Printed {
         })
     }
 
+    /// JSON, or this text.
+    pub fn either<T: AsRef<str>>(json: bool, report: &Report, text: impl FnOnce() -> T) -> Self {
+        match json {
+            true => Printed::json(report),
+            false => Printed::text(text()),
+        }
+    }
+
     /// A document in a language of its own, which escapes what it quotes, or quotes nothing.
     pub fn document(text: String) -> Self {
         Printed(text)

@@ -4,7 +4,7 @@
 //! when the tables have been printed, so that a full disk loses only the page. A page of this program is
 //! replaced. All commands with `--html` use this.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Page};
 use crate::show::file::{self, Kind, Permit, Place, SHARED};
 use crate::show::output::{self, Printed};
 use clap::CommandFactory;
@@ -25,10 +25,17 @@ const PAGE: Kind = Kind {
 #[derive(Debug)]
 pub struct Paper {
     place: Option<Place>,
+    json: bool,
     began: SystemTime,
 }
 
 impl Paper {
+    /// The page that is asked for, of a run that reads these files.
+    pub fn of(page: &Page, json: bool, inputs: &[&Path]) -> Result<Paper, Error> {
+        let permit = Permit::of(page.force.force, inputs);
+        Paper::settle(page.html.as_deref(), json, permit)
+    }
+
     /// Checks the place. `json`: standard output gets one document.
     pub fn settle(path: Option<&Path>, json: bool, permit: Permit) -> Result<Paper, Error> {
         let place = path.map(|path| file::settle(&PAGE, path, permit));
@@ -40,6 +47,7 @@ impl Paper {
         }
         Ok(Paper {
             place,
+            json,
             began: SystemTime::now(),
         })
     }
@@ -58,11 +66,9 @@ impl Paper {
     }
 
     /// Prints the report as JSON or as this text, unless the page replaces it, and writes the page.
-    pub fn put(&self, report: &Report, text: &str, json: bool, stopped: bool) -> Result<(), Error> {
-        self.tables(|| match json {
-            true => Printed::json(report),
-            false => Printed::text(text),
-        })?;
+    pub fn put(&self, report: &Report, text: &str) -> Result<(), Error> {
+        self.tables(|| Printed::either(self.json, report, || text))?;
+        let stopped = report.options.get("stopped") == Some(&true.into());
         self.write(report, text, stopped)
     }
 

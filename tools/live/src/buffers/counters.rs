@@ -10,7 +10,7 @@
 //! (`rcuop/N`, `rcuc/N`), counts as one callback. So a callback that frees three objects counts three times,
 //! and one that frees none is missed; the queueing time is not known.
 
-use quiescent_trace::{Event, Reader, Record, Role, role};
+use quiescent_trace::{CpuSet, Event, Reader, Record, Role, role};
 use std::collections::{BTreeMap, HashMap};
 
 /// RCU's soft interrupt.
@@ -49,7 +49,7 @@ pub struct Counters {
     /// By head: when it was queued.
     waiting: HashMap<u64, u64>,
     /// CPUs in RCU's soft interrupt.
-    inside: Vec<bool>,
+    inside: CpuSet,
 }
 
 impl Counters {
@@ -82,8 +82,8 @@ impl Counters {
             return;
         };
         match event {
-            Event::Softirq { vec: RCU } => *self.inside(record.cpu) = true,
-            Event::SoftirqExit { vec: RCU } => *self.inside(record.cpu) = false,
+            Event::Softirq { vec: RCU } => self.inside.insert(record.cpu),
+            Event::SoftirqExit { vec: RCU } => self.inside.remove(record.cpu),
             Event::Callback { head, function } => self.queued(function, head, record.time_ns),
             Event::Kvfree { head } => self.queued(KVFREE, head, record.time_ns),
             Event::Invoke { head, function } => self.executed(function, head, record.time_ns),
@@ -95,14 +95,6 @@ impl Counters {
             } => self.scans += 1,
             _ => {}
         }
-    }
-
-    fn inside(&mut self, cpu: u32) -> &mut bool {
-        let at = cpu as usize;
-        if self.inside.len() <= at {
-            self.inside.resize(at + 1, false);
-        }
-        &mut self.inside[at]
     }
 
     fn function(&mut self, name: &str) -> &mut FunctionCounters {
@@ -135,7 +127,7 @@ impl Counters {
     fn freed(&mut self, record: &Record<'_>) {
         let by_thread =
             role(record.task()) == Role::OffloadInvoker || record.task().starts_with("rcuc/");
-        let in_softirq = record.flags().softirq() && *self.inside(record.cpu);
+        let in_softirq = record.flags().softirq() && self.inside.contains(record.cpu);
         if record.flags().hardirq() || !(by_thread || in_softirq) {
             return;
         }

@@ -84,8 +84,6 @@ pub struct Outcome {
     pub length: Duration,
     /// How the command ended.
     pub status: Option<ExitStatus>,
-    /// The reader of the output is gone.
-    pub unread: bool,
 }
 
 /// Records until the command ends, the time is over, or `stop` becomes readable (a pipe that signal handlers
@@ -140,7 +138,6 @@ pub fn record(
         left: instance.remove(),
         length,
         status,
-        unread: recording.unread,
     })
 }
 

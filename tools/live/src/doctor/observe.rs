@@ -2,7 +2,7 @@
 
 use super::{Finding, NOTHING, Rule, Severity};
 use crate::Machine;
-use crate::state::tracefs::{self, Place};
+use crate::state::tracefs::Place;
 
 /// The remedy where tracefs is not among the copied files.
 const COPY_EVENTS: &str = "copy /sys/kernel/tracing/events/rcu/*/id too, as root";
@@ -46,7 +46,7 @@ pub(super) fn events(machine: &Machine) -> Finding {
             return rule.cannot_tell(why, remedy);
         }
     };
-    let names = tracefs::events(&machine.root, place, "rcu");
+    let names = machine.root.folders(&format!("{place}/events/rcu"));
     let wanted = ["rcu_grace_period", "rcu_callback", "rcu_invoke_callback"];
     let absent: Vec<&str> = wanted
         .into_iter()
@@ -59,7 +59,7 @@ pub(super) fn events(machine: &Machine) -> Finding {
     if machine.root.has(&format!("{place}/kprobe_events")) {
         return rule.fine(format!("{by_probes} ({place}/kprobe_events)"));
     }
-    let frees = tracefs::events(&machine.root, place, "kmem");
+    let frees = machine.root.folders(&format!("{place}/events/kmem"));
     let instead = match frees.iter().any(|it| it == "kmem_cache_free") {
         true => "; what callbacks free can be seen by events kmem:kfree and kmem:kmem_cache_free",
         false => "",
@@ -74,20 +74,14 @@ pub(super) fn events(machine: &Machine) -> Finding {
 /// Pressure stall information, by which the library learns that memory is low.
 pub(super) fn pressure(machine: &Machine) -> Option<Finding> {
     let word = machine.asked("psi");
-    let rule = Rule::of(
-        "pressure",
-        word.map_or(NOTHING.to_owned(), |it| {
-            format!("psi={it} on the command line")
-        }),
-    );
-    if machine
-        .root
-        .line("/proc/pressure/memory")
-        .is_some_and(|it| it.starts_with("some"))
-    {
-        return Some(
-            rule.fine("on (/proc/pressure/memory): lazy memory is given back when it is scarce"),
-        );
+    let rule = match word {
+        Some(value) => Rule::on_line("pressure", format!("psi={value}")),
+        None => Rule::of("pressure", NOTHING),
+    };
+    let shown = machine.root.line("/proc/pressure/memory");
+    if shown.is_some_and(|it| it.starts_with("some")) {
+        let why = "on (/proc/pressure/memory): lazy memory is given back when it is scarce";
+        return Some(rule.fine(why));
     }
     let off = "off: a program that holds lazy memory is not notified when it is scarce, but by its budget \
      and its cgroup";
@@ -102,22 +96,18 @@ pub(super) fn pressure(machine: &Machine) -> Option<Finding> {
             .as_ref()
             .map(|_| rule.note(why, "boot with psi=1"));
     }
-    let finding = |severity, remedy| Some(rule.finding(severity, off, remedy));
+    let severity = match wanted {
+        true => Severity::WithoutEffect,
+        false => Severity::Note,
+    };
+    let finding = |remedy| Some(rule.finding(severity, off, remedy));
     match (wanted, built) {
-        (true, Some(false)) => finding(
-            Severity::WithoutEffect,
-            "boot a kernel that is built with CONFIG_PSI=y",
-        ),
-        (true, Some(true)) if machine.here => finding(
-            Severity::WithoutEffect,
-            "is /proc/pressure hidden here, as in a container? `dmesg | grep -i psi`",
-        ),
-        (false, Some(false)) => finding(
-            Severity::Note,
-            "boot a kernel that is built with CONFIG_PSI=y",
-        ),
+        (_, Some(false)) => finding("boot a kernel that is built with CONFIG_PSI=y"),
+        (true, Some(true)) if machine.here => {
+            finding("is /proc/pressure hidden here, as in a container? `dmesg | grep -i psi`")
+        }
         (false, Some(true)) if machine.here && machine.command.is_some() => {
-            finding(Severity::Note, "boot with psi=1")
+            finding("boot with psi=1")
         }
         _ => Some(rule.cannot_tell("not known: /proc/pressure/memory cannot be read", machine.remedy(
                 "boot with psi=1 on a kernel that is built with CONFIG_PSI=y",

@@ -1,6 +1,6 @@
 //! Lists of CPUs: as the kernel prints them, as its command line takes them, and as people read them.
 
-use crate::state::files::{Root, cpu_list};
+use crate::state::files::Root;
 
 /// The highest number of CPUs; a list that names more is invalid.
 const MOST: usize = 1 << 16;
@@ -8,8 +8,8 @@ const MOST: usize = 1 << 16;
 /// The list in a file; empty where it is `(null)`, which the kernel prints for a set that was never made.
 pub(crate) fn known_list(root: &Root, file: &str) -> Option<Vec<u32>> {
     match root.line(file)?.trim() {
-        "(null)" => Some(Vec::new()),
-        text => cpu_list(text, MOST),
+        "(null)" | "" => Some(Vec::new()),
+        text => cpu_numbers(text, None),
     }
 }
 
@@ -42,7 +42,11 @@ pub(crate) fn cpu_numbers(list: &str, possible: Option<&[u32]>) -> Option<Vec<u3
                 (used.parse::<u32>().ok()?, group.parse::<u32>().ok()?)
             }
         };
-        if from > to || (to - from) as usize >= MOST || used == 0 || used > group {
+        if from > to
+            || (to - from) as usize >= MOST.saturating_sub(cpus.len())
+            || used == 0
+            || used > group
+        {
             return None;
         }
         cpus.extend((from..=to).filter(|cpu| (cpu - from) % group < used));
@@ -108,5 +112,22 @@ mod tests {
         }
         assert_eq!(cpu_numbers("all", None), None);
         assert_eq!(listed(&[]), "none");
+    }
+
+    #[test]
+    fn lists_as_the_kernel_shows_them() {
+        assert_eq!(cpu_numbers("8,0-2\n", None), Some(vec![0, 1, 2, 8]));
+        for text in ["x", "3-1", "0-4294967295", "-1", "(null)", "0-65535,0"] {
+            assert_eq!(cpu_numbers(text, None), None, "{text}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        for (text, cpus) in [
+            ("\n", Vec::new()),
+            ("(null)\n", Vec::new()),
+            ("0\n", vec![0]),
+        ] {
+            std::fs::write(folder.path().join("list"), text).unwrap();
+            assert_eq!(known_list(&Root::new(folder.path()), "/list"), Some(cpus));
+        }
     }
 }

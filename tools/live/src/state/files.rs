@@ -166,23 +166,6 @@ pub fn commanded<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     found
 }
 
-/// The numbers of a list such as `0-3,8`, in ascending order; none if it is no such list or longer than
-/// `most`.
-pub fn cpu_list(list: &str, most: usize) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || (last - first) as usize >= most.saturating_sub(cpus.len()) {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,14 +215,5 @@ mod tests {
         let long = std::fs::File::create(folder.path().join("long")).unwrap();
         long.set_len(1 << 40).unwrap();
         assert_eq!(root.text("/long").unwrap().len() as u64, MOST);
-    }
-
-    #[test]
-    fn lists_of_cpus() {
-        assert_eq!(cpu_list("8,0-2\n", 64), Some(vec![0, 1, 2, 8]));
-        assert_eq!(cpu_list("", 64), Some(Vec::new()));
-        for text in ["x", "3-1", "0-4294967295", "-1", "(null)"] {
-            assert_eq!(cpu_list(text, 64), None, "{text}");
-        }
     }
 }

@@ -39,8 +39,3 @@ pub(crate) fn place(root: &Root) -> Place {
     }
     found
 }
-
-/// The events of a subsystem, such as `rcu`, in the order of their names.
-pub(crate) fn events(root: &Root, place: &str, subsystem: &str) -> Vec<String> {
-    root.folders(&format!("{place}/events/{subsystem}"))
-}

@@ -48,7 +48,7 @@
 use std::io;
 
 use quiescent_trace::{
-    Error, Figures, Reader, Record, Recorded, Recorder, Role, Source, Window, damage, role,
+    Error, Figures, Input, Reader, Record, Recorded, Recorder, Role, Window, damage, role,
 };
 
 use crate::base::mean::mean;
@@ -188,9 +188,9 @@ impl Reading {
 ///
 /// # Errors
 /// If it cannot be read to its end, or as [`Reading::finish`].
-pub fn read(
+pub fn read<'a>(
     name: &str,
-    input: impl Source,
+    input: impl Into<Input<'a>>,
     options: quiescent_trace::Options,
 ) -> Result<Trace, Error> {
     let mut reader = Reader::new(name, input);

@@ -5,9 +5,9 @@
 use crate::common::{List, MS};
 use quiescent_sim::whatif::{self, doings::Awaited};
 use quiescent_sim::{Machine, Op, Options, Queued, Stats, settings};
-use quiescent_trace::{Analysis, Filter, Findings, Kind, Reader, Source, Table, open};
+use quiescent_trace::{Analysis, Filter, Findings, Input, Kind, Reader, Table, open};
 
-fn waits(input: impl Source) -> Findings {
+fn waits<'a>(input: impl Into<Input<'a>>) -> Findings {
     let mut reader = Reader::new("text", input);
     let mut analysis = Analysis::new(Kind::Waits, Filter::default());
     while let Some(record) = reader.next_record().unwrap() {

@@ -265,16 +265,13 @@ pub fn damage(summary: &Summary, undecoded: &Faults) -> Vec<String> {
 
 /// That CPUs cover different times, and how all of them are seen.
 fn parts(own: &Own) -> Option<String> {
-    let named = own.cut.iter().take(8).map(|(cpu, part)| {
+    if own.is_whole() {
+        return None;
+    }
+    let named = first_eight(own.cut.iter().map(|(cpu, part)| {
         let [start, end] = [part.start_ns, part.end_ns].map(exact);
         format!("CPU {cpu} from {start} s to {end} s")
-    });
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = match own.cut.len() {
-        0 => return None,
-        1..=8 => String::new(),
-        n => format!(" and {} more", n - 8),
-    };
+    }));
     let common = own.common();
     let seen = match common.start_ns < common.end_ns {
         true => format!(
@@ -285,7 +282,7 @@ fn parts(own: &Own) -> Option<String> {
         false => "there is no time at which all were recorded".to_owned(),
     };
     Some(format!(
-        "CPUs cover different times ({named}{more}): rates are over each CPU's own time; {seen}"
+        "CPUs cover different times ({named}): rates are over each CPU's own time; {seen}"
     ))
 }
 
@@ -297,13 +294,18 @@ fn exact(ns: u64) -> String {
 
 /// `CPU 3`, `CPUs 1, 2, 7`; the first eight.
 fn cpus(cpus: &[u32]) -> String {
-    let named: Vec<String> = cpus.iter().take(8).map(u32::to_string).collect();
-    let more = match cpus.len() {
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    let named = first_eight(cpus.iter().map(u32::to_string));
+    format!("CPU{plural} {named}")
+}
+
+/// The first eight of these words, and how many there are beside.
+fn first_eight(words: impl ExactSizeIterator<Item = String>) -> String {
+    let more = match words.len() {
         0..=8 => String::new(),
         n => format!(" and {} more", n - 8),
     };
-    let plural = if cpus.len() == 1 { "" } else { "s" };
-    format!("CPU{plural} {}{more}", named.join(", "))
+    words.take(8).collect::<Vec<_>>().join(", ") + &more
 }
 
 impl About {

@@ -85,9 +85,7 @@ impl Part for Batches {
             self.refused += 1;
             return;
         };
-        let wanted = seen.inside
-            && seen.filter.cpu(record.cpu)
-            && seen.filter.thread(record.task(), record.pid);
+        let wanted = seen.wants(record.cpu, record.task(), record.pid);
         match *seen.event {
             Event::BatchStart { callbacks } => {
                 self.torn += u64::from(invoker.runs.is_some() && wanted);
@@ -120,7 +118,7 @@ impl Part for Batches {
     }
 
     fn finish(self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
-        let mut table = Table::new("Batches by who invokes them", "", &["invoker"], &[]);
+        let mut table = Table::new("Batches by who invokes them", "", &["invoker"]);
         let mut torn = self.torn;
         for (name, invoker) in &self.invokers {
             torn += u64::from(invoker.runs.is_some_and(|it| it.1));
@@ -132,18 +130,16 @@ impl Part for Batches {
         // The order of batches means nothing for different invokers.
         table.add(&["(all)"], &self.all.figures());
         findings.tables.push(table);
-        if torn > 0 {
-            findings.notes.push(format!(
-                "{torn} batches have no start or no end in the trace: of these only starts count, in what \
-                 was ready and in the spacing"
-            ));
-        }
-        if self.refused > 0 {
-            findings.notes.push(format!(
-                "{} events of invokers beyond the first {NAMES_MOST} were left out",
-                self.refused
-            ));
-        }
+        findings.say(
+            torn,
+            "batches have no start or no end in the trace: of these only starts count, in what was ready and \
+             in the spacing",
+        );
+        let what = "events of invokers beyond the first";
+        findings.say(
+            self.refused,
+            format_args!("{what} {NAMES_MOST} were left out"),
+        );
         let of = || self.invokers.values().map(|i| &i.of);
         findings.about_spreads("durations", of().map(|of| &of.duration));
         findings.about_spreads("spacings", of().map(|of| &of.spacing));

@@ -68,6 +68,16 @@ impl Names {
     }
 }
 
+/// The row of a name; that of [`OTHERS`] if it is a new one and there is no room.
+pub(crate) fn named<K: Eq + Hash + From<&'static str>, V: Default>(
+    table: &mut Map<K, V>,
+    name: K,
+) -> &mut V {
+    let room = table.len() < NAMES_MOST || table.contains_key(&name);
+    let name = if room { name } else { OTHERS.into() };
+    table.entry(name).or_default()
+}
+
 /// The row of a key in a table of at most so many; none if it is a new one and there is no room.
 pub(crate) fn row<K: Eq + Hash, V: Default>(
     table: &mut Map<K, V>,

@@ -33,7 +33,7 @@ pub(crate) struct Callbacks {
     names: Names,
     follow: Follow<Source>,
     /// By task, the name of the system call that it is in.
-    calls: Option<Waiting<u32, u32>>,
+    calls: Option<Waiting<u32, u32, TASKS_MOST>>,
     counts: CallbackCounts,
     /// For the delays of all rows.
     room: Room,
@@ -97,7 +97,7 @@ impl Part for Callbacks {
         match *seen.event {
             Event::SysEnter { call } => {
                 let call = self.names.number(call);
-                let calls = self.calls.get_or_insert_with(|| Waiting::new(TASKS_MOST));
+                let calls = self.calls.get_or_insert_default();
                 calls.insert(seen.record.pid, call);
             }
             Event::SysExit => {
@@ -132,31 +132,20 @@ impl Part for Callbacks {
         self.tables(findings);
         findings.about_evicted("callbacks that waited", self.follow.waiting.evicted);
         findings.about_names(self.names.refused);
-        if self.follow.again > 0 {
-            findings.notes.push(format!(
-                "{} callbacks were queued again without having been invoked in between",
-                self.follow.again
-            ));
-        }
-        if self.counts.refused > 0 {
-            let n = self.counts.refused;
-            findings.notes.push(format!(
-                "{n} callbacks had no room in the tables of tasks and system calls \
-             ({NAMES_MOST} rows each)"
-            ));
-        }
+        let what = "callbacks were queued again without having been invoked in between";
+        findings.say(self.follow.again, what);
+        let what = "callbacks had no room in the tables of tasks and system calls";
+        let what = format_args!("{what} ({NAMES_MOST} rows each)");
+        findings.say(self.counts.refused, what);
         if !self.follow.ways.lazy {
             findings.notes.push(
                 "laziness does not show in this trace: no rcu_nocb_wake event tells of it"
                     .to_owned(),
             );
         }
-        let spreads = self
-            .counts
-            .functions
-            .values()
-            .chain(self.counts.tasks.values());
-        let spreads = spreads.chain(self.counts.calls.values());
+        let counts = &self.counts;
+        let spreads = counts.functions.values().chain(counts.tasks.values());
+        let spreads = spreads.chain(counts.calls.values());
         findings.about_spreads("delays", spreads.map(|of| &of.delay));
         Ok(())
     }
@@ -213,32 +202,26 @@ impl Callbacks {
 
     fn tables(&self, findings: &mut Findings) {
         let name = |number: u32| self.names.name(number);
-        let mut functions = Table::new("Callbacks by function", "", &["function"], &[]);
+        let mut functions = Table::new("Callbacks by function", "", &["function"]);
         for (function, of) in &self.counts.functions {
             functions.add(&[name(*function)], &self.figures(of));
         }
         functions.sort_by(0);
         functions.add(&["(all)"], &self.figures(&self.counts.all));
-        let mut tasks = Table::new(
-            "By the task that queued",
-            "task ",
-            &["task", "function"],
-            &[],
-        );
-        for ((task, function), of) in &self.counts.tasks {
-            tasks.add(&[name(*task), name(*function)], &self.figures(of));
-        }
-        tasks.sort_by(0);
+        let by = |title: &str, prefix, label, rows: &Map<(u32, u32), CallbackFigures>| {
+            let mut table = Table::new(title, prefix, &[label, "function"]);
+            for ((first, function), of) in rows {
+                table.add(&[name(*first), name(*function)], &self.figures(of));
+            }
+            table.sort_by(0);
+            table
+        };
+        let (tasks, calls) = (&self.counts.tasks, &self.counts.calls);
+        let tasks = by("By the task that queued", "task ", "task", tasks);
         let title = "By the system call that queued";
-        let mut calls = Table::new(title, "syscall ", &["system call", "function"], &[]);
-        for ((call, function), of) in &self.counts.calls {
-            calls.add(&[name(*call), name(*function)], &self.figures(of));
-        }
-        calls.sort_by(0);
+        let calls = by(title, "syscall ", "system call", calls);
         findings.tables.push(functions);
-        findings
-            .tables
-            .extend([tasks, calls].into_iter().filter(|t| !t.rows.is_empty()));
+        findings.show([tasks, calls]);
         if self.calls.is_none() {
             findings.notes.push(
                 "no system calls in this trace: record raw_syscalls:sys_enter and sys_exit to see which \
@@ -269,7 +252,7 @@ impl Callbacks {
 fn source(
     seen: &Seen<'_>,
     names: &mut Names,
-    calls: Option<&Waiting<u32, u32>>,
+    calls: Option<&Waiting<u32, u32, TASKS_MOST>>,
     function: &str,
 ) -> Source {
     let record = seen.record;

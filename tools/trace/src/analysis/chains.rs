@@ -29,7 +29,7 @@
 use super::Seen;
 use super::bounded::{NAMES_MOST, Waiting, row};
 use super::findings::{Findings, Table, count};
-use super::origin::{Origin, Origins, context};
+use super::origin::{Origin, Origins, QueuedCallback, context};
 use crate::base::map::Map;
 use crate::base::names::{kind_of, numbered, short};
 use crate::{CpuSet, Event, Record, Role, role};
@@ -44,8 +44,9 @@ const THREADS_MOST: usize = 1 << 14;
 const CHAINS_MOST: usize = 4096;
 
 /// What a thread of RCU waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Sleeps {
+    #[default]
     Unknown,
     ForRequest,
     ForScan,
@@ -63,7 +64,7 @@ struct Chain {
 }
 
 /// Follows chains through a trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Chains {
     origins: Origins,
     gp_thread: Sleeps,
@@ -71,36 +72,17 @@ pub(crate) struct Chains {
     reported: bool,
     /// The root has no bit left.
     done: bool,
-    groups: Waiting<u32, Sleeps>,
+    groups: Waiting<u32, Sleeps, THREADS_MOST>,
     /// A timer of offloading expired, and no group's thread has been woken since.
     timer: bool,
     /// The callback for which a group's thread is to be woken.
-    queued: Option<Origin>,
+    queued: Option<QueuedCallback>,
     ticked: CpuSet,
-    wakers: Waiting<u32, String>,
+    wakers: Waiting<u32, String, THREADS_MOST>,
     /// By thread's kind, whether its threads have numbers, cause, waker; names by number.
     causes: Map<(u32, bool, &'static str, u32), u64>,
     chains: Map<Origin, Chain>,
     refused: u64,
-}
-
-impl Default for Chains {
-    fn default() -> Self {
-        Chains {
-            origins: Origins::default(),
-            gp_thread: Sleeps::Unknown,
-            reported: false,
-            done: false,
-            groups: Waiting::new(THREADS_MOST),
-            timer: false,
-            queued: None,
-            ticked: CpuSet::default(),
-            wakers: Waiting::new(THREADS_MOST),
-            causes: Map::default(),
-            chains: Map::default(),
-            refused: 0,
-        }
-    }
 }
 
 impl Chains {
@@ -161,14 +143,11 @@ impl Chains {
             "start" => {
                 (self.done, self.reported) = (false, false);
                 self.gp_thread = Sleeps::Unknown;
-                if seen.inside {
-                    let origin = self
-                        .origins
-                        .current
-                        .unwrap_or_else(|| self.origins.untold());
-                    if let Some(chain) = self.chain(origin) {
-                        chain.gps += 1;
-                    }
+                let origin = self.origins.current;
+                if seen.inside
+                    && let Some(chain) = self.chain(origin)
+                {
+                    chain.gps += 1;
                 }
             }
             "reqwait" => self.gp_thread = Sleeps::ForRequest,
@@ -184,7 +163,7 @@ impl Chains {
             }
             "Timer" => self.timer = true,
             "DoWake" | "DeferredWake" | "WakeEmptyIsDeferred" | "WakeOvfIsDeferred" => {
-                self.queued = self.origins.last_queued(cpu, super::origin::UNTOLD);
+                self.queued = self.origins.last_queued(cpu);
             }
             _ => {}
         }
@@ -192,10 +171,7 @@ impl Chains {
 
     fn woken(&mut self, seen: &Seen<'_>, task: &str, pid: u32, target: u32) {
         let role = role(task);
-        if !matches!(
-            role,
-            Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
-        ) {
+        if !role.serves_callbacks() {
             return;
         }
         let (cause, origin) = match role {
@@ -204,12 +180,11 @@ impl Chains {
             _ => ("callbacks done", self.over()),
         };
         let waker = self.wakers.remove(&pid);
-        if !(seen.inside && seen.filter.cpu(target) && seen.filter.thread(task, pid)) {
+        if !seen.wants(target, task, pid) {
             return;
         }
         let waker = waker.unwrap_or_else(|| context(seen.record).to_owned());
         self.count(task, cause, &waker);
-        let origin = origin.unwrap_or_else(|| self.origins.untold());
         if let Some(chain) = self.chain(origin) {
             match role {
                 Role::GracePeriods => chain.gp_thread += 1,
@@ -234,10 +209,8 @@ impl Chains {
             Some(Sleeps::ForGracePeriod) => ("grace period over", self.over()),
             Some(Sleeps::ForCallbacks) => {
                 let requester = self.origins.names.number(task);
-                let origin = self.queued.map(|queued| Origin {
-                    requester,
-                    ..queued
-                });
+                let queued = |(function, task)| Origin([function, task, requester]);
+                let origin = self.queued.map(queued);
                 (if timer { "timer" } else { "callback queued" }, origin)
             }
             _ => ("unknown", None),
@@ -262,60 +235,42 @@ impl Chains {
         }
     }
 
-    fn chain(&mut self, origin: Origin) -> Option<&mut Chain> {
+    fn chain(&mut self, origin: Option<Origin>) -> Option<&mut Chain> {
+        let origin = origin.unwrap_or_else(|| self.origins.untold());
         let chain = row(&mut self.chains, CHAINS_MOST, origin);
         self.refused += u64::from(chain.is_none());
         chain
     }
 
     pub(crate) fn finish(self, findings: &mut Findings) {
-        let mut causes = Table::new(
-            "Why RCU's threads woke up, and who woke them",
-            "why ",
-            &["thread", "cause", "woken by"],
-            &[("wakeups", "wakeups", "count")],
-        );
+        let title = "Why RCU's threads woke up, and who woke them";
+        let mut causes = Table::new(title, "why ", &["thread", "cause", "woken by"]);
         for (&(kind, has_number, cause, waker), n) in &self.causes {
             let [kind, waker] = [kind, waker].map(|number| self.origins.names.name(number));
             let thread = numbered(kind, has_number);
-            causes.row(&[&thread, cause, waker], &[count(*n)]);
+            let wakeups = ("wakeups", "wakeups", "count", count(*n));
+            causes.add(&[&thread, cause, waker], &[wakeups]);
         }
         causes.sort_by(0);
-        let mut chains = Table::new(
-            "From the callback that was queued to the threads that woke for it",
-            "chain ",
-            &["callback", "queued by", "asked by"],
-            &[],
-        );
+        let title = "From the callback that was queued to the threads that woke for it";
+        let mut chains = Table::new(title, "chain ", &["callback", "queued by", "asked by"]);
         for (origin, c) in &self.chains {
             let all = c.gp_thread + c.group + c.invoker;
+            let gp_thread = count(c.gp_thread);
             let figures = [
                 ("gps", "grace_periods", "count", count(c.gps)),
                 ("wakeups", "wakeups", "count", count(all)),
-                (
-                    "gp thread",
-                    "wakeups_gp_thread",
-                    "count",
-                    count(c.gp_thread),
-                ),
+                ("gp thread", "wakeups_gp_thread", "count", gp_thread),
                 ("rcuog", "wakeups_rcuog", "count", count(c.group)),
                 ("rcuop", "wakeups_rcuop", "count", count(c.invoker)),
             ];
             chains.add(&self.origins.labels(*origin), &figures);
         }
         chains.sort_by(1);
-        for table in [causes, chains] {
-            if !table.rows.is_empty() {
-                findings.tables.push(table);
-            }
-        }
+        findings.show([causes, chains]);
         findings.about_names(self.origins.names.refused);
-        if self.refused > 0 {
-            findings.notes.push(format!(
-                "{} wake-ups or grace periods had no room in the tables of causes and chains",
-                self.refused
-            ));
-        }
+        let what = "wake-ups or grace periods had no room in the tables of causes and chains";
+        findings.say(self.refused, what);
     }
 }
 

@@ -57,34 +57,15 @@ pub struct Line {
 pub(crate) type Figure = (&'static str, &'static str, &'static str, Option<f64>);
 
 impl Table {
-    /// A table without rows; columns are (head, metric, unit).
-    pub(crate) fn new(
-        title: &str,
-        prefix: &'static str,
-        labels: &[&'static str],
-        columns: &[(&'static str, &'static str, &'static str)],
-    ) -> Self {
-        let columns = columns
-            .iter()
-            .map(|&(head, metric, unit)| Column { head, metric, unit });
+    /// A table without rows. Its first row says what its columns are.
+    pub(crate) fn new(title: &str, prefix: &'static str, labels: &[&'static str]) -> Self {
         Table {
             title: title.to_owned(),
             prefix,
             labels: labels.to_vec(),
-            columns: columns.collect(),
+            columns: Vec::new(),
             rows: Vec::new(),
         }
-    }
-
-    pub(crate) fn row(&mut self, labels: &[&str], figures: &[Option<f64>]) {
-        debug_assert_eq!(
-            (labels.len(), figures.len()),
-            (self.labels.len(), self.columns.len())
-        );
-        self.rows.push(Line {
-            labels: labels.iter().map(|l| (*l).to_owned()).collect(),
-            figures: figures.to_vec(),
-        });
     }
 
     /// A row whose figures say what their columns are, which is the same in all rows.
@@ -94,8 +75,14 @@ impl Table {
             let columns = columns.map(|&(head, metric, unit, _)| Column { head, metric, unit });
             self.columns = columns.collect();
         }
-        let figures: Vec<_> = figures.iter().map(|it| it.3).collect();
-        self.row(labels, &figures);
+        debug_assert_eq!(
+            (labels.len(), figures.len()),
+            (self.labels.len(), self.columns.len())
+        );
+        self.rows.push(Line {
+            labels: labels.iter().map(|l| (*l).to_owned()).collect(),
+            figures: figures.iter().map(|it| it.3).collect(),
+        });
     }
 
     /// The name of a row by itself: unique in all tables of an analysis.
@@ -188,6 +175,12 @@ impl Findings {
                  {most} different values"
             ));
         }
+    }
+
+    /// Adds the tables that have a row.
+    pub(crate) fn show<const N: usize>(&mut self, tables: [Table; N]) {
+        let shown = tables.into_iter().filter(|it| !it.rows.is_empty());
+        self.tables.extend(shown);
     }
 
     /// A note about so many of something, if there are any.

@@ -65,7 +65,7 @@ struct PhaseCounts {
     phases: [Spread; 8],
     room: Room,
     scans: BTreeMap<u64, u64>,
-    last: Map<String, (u64, Spread)>,
+    last: Map<String, Spread>,
     asked: Map<Origin, Spread>,
     longest: Vec<(u64, u64, u64, String, Option<Origin>)>,
     refused: u64,
@@ -108,18 +108,10 @@ impl Part for Gps {
         self.counts.unfinished += u64::from(self.follow.now.as_ref().is_some_and(|it| it.inside));
         self.tables(findings);
         let counts = &self.counts;
-        if counts.unfinished > 0 {
-            findings.notes.push(format!(
-                "{} grace periods started in the window and did not end in it",
-                counts.unfinished
-            ));
-        }
-        if counts.refused > 0 {
-            findings.notes.push(format!(
-                "{} grace periods had no room in the tables of who was last and who asked",
-                counts.refused
-            ));
-        }
+        let what = "grace periods started in the window and did not end in it";
+        findings.say(counts.unfinished, what);
+        let what = "grace periods had no room in the tables of who was last and who asked";
+        findings.say(counts.refused, what);
         findings.about_names(self.origins.names.refused);
         findings.about_spreads("phases", counts.phases.iter().chain(counts.asked.values()));
         Ok(())
@@ -145,12 +137,11 @@ impl Gps {
         if let Some(done) = now.init_done {
             phases[INIT].between(now.start, done, room);
         }
-        now.waits
-            .iter()
-            .for_each(|(from, to)| phases[WAIT].between(*from, *to, room));
-        now.scans
-            .iter()
-            .for_each(|(from, to)| phases[SCAN].between(*from, *to, room));
+        for (phase, parts) in [(WAIT, &now.waits), (SCAN, &now.scans)] {
+            for (from, to) in parts {
+                phases[phase].between(*from, *to, room);
+            }
+        }
         if let Some(last) = last {
             phases[CLEANUP].between(last.time_ns, time, room);
         }
@@ -168,15 +159,10 @@ impl PhaseCounts {
         let scans = now.scans.len() as u64;
         *self.scans.entry(scans).or_insert(0) += 1;
         let who = last.map_or("not traced".to_owned(), |last| last.named(scans));
-        match row(&mut self.last, NAMES_MOST, who.clone()) {
-            Some((n, durations)) => {
-                *n += 1;
-                durations.span(now.start, end);
-            }
-            None => self.refused += 1,
-        }
-        if let Some(origin) = origin {
-            match row(&mut self.asked, NAMES_MOST, origin) {
+        let last = row(&mut self.last, NAMES_MOST, who.clone());
+        let asked = origin.map(|origin| row(&mut self.asked, NAMES_MOST, origin));
+        for of in [Some(last), asked].into_iter().flatten() {
+            match of {
                 Some(durations) => durations.span(now.start, end),
                 None => self.refused += 1,
             }

@@ -68,7 +68,7 @@ impl Course {
         let mut holdouts = CpuSet::default();
         holdouts.insert_mask(first_cpu, cleared);
         let of_rcu = role(record.task()) != Role::Other;
-        let is_task = record.pid != 0 && !record.flags().softirq() && !record.flags().hardirq();
+        let is_task = record.pid != 0 && !record.flags().interrupt();
         self.last = Some(Last {
             time_ns: record.time_ns,
             holdouts,

@@ -236,7 +236,7 @@ impl Part for Idle {
             }
             _ => {}
         }
-        if record.pid != 0 && !record.flags().hardirq() && !record.flags().softirq() {
+        if record.pid != 0 && !record.flags().interrupt() {
             self.cpus.row(record.cpu).busy = true;
         }
         self.lost.see(seen);
@@ -341,22 +341,15 @@ impl Idle {
 
     /// The interrupt is over: what was it for?
     fn settle(&mut self, cpu: u32) {
-        let Some(tick) = self
-            .cpus
-            .get_mut(cpu)
-            .and_then(|cpu| cpu.tick.take())
-            .filter(|tick| tick.inside)
-        else {
+        let tick = self.cpus.get_mut(cpu).and_then(|cpu| cpu.tick.take());
+        let Some(tick) = tick.filter(|tick| tick.inside) else {
             return;
         };
         let none = self.names.number("");
-        let reason = match tick {
-            Tick {
-                timer: Some(function),
-                ..
-            } => ("timer", function),
-            Tick { softirq: true, .. } => ("RCU softirq", none),
-            Tick { busy: true, .. } => ("after a task", none),
+        let reason = match (tick.timer, tick.softirq, tick.busy) {
+            (Some(function), ..) => ("timer", function),
+            (_, true, _) => ("RCU softirq", none),
+            (.., true) => ("after a task", none),
             _ => ("nothing seen", none),
         };
         let callbacks = tick.callbacks.map(|function| ("callbacks", function));

@@ -11,7 +11,7 @@
 //! the CPU and, by the thread that was woken, the interruption.
 
 use super::Seen;
-use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
+use super::bounded::{ByCpu, named};
 use super::chains::RCU_SOFTIRQ;
 use super::findings::{Findings, Table, count, ms, us};
 use super::idle::share;
@@ -100,8 +100,7 @@ impl Lost {
                 Role::Other => "a task".into(),
                 _ => key(task).into(),
             });
-            let everything = seen.filter.threads.is_empty();
-            cpu.wanted = everything || seen.filter.thread(task, pid);
+            cpu.wanted = seen.filter.thread(task, pid);
         }
     }
 
@@ -125,9 +124,7 @@ impl Lost {
         let unnamed = if before.ticked { "tick" } else { "other" };
         let cause = before.cause.unwrap_or(unnamed.into());
         let rcu = cause.starts_with("rcu") || cause.starts_with("RCU");
-        let room = self.causes.len() < NAMES_MOST || self.causes.contains_key(&cause);
-        let cause = if room { cause } else { OTHERS.into() };
-        let of = self.causes.entry(cause).or_default();
+        let of = named(&mut self.causes, cause);
         of.n.add(number);
         of.rcu = rcu;
         of.lost += now.saturating_sub(started);
@@ -137,7 +134,7 @@ impl Lost {
     /// The table; the CPUs with `cpu_idle` have `ns` together.
     pub(crate) fn finish(&self, findings: &mut Findings, own: &Own, ns: f64) {
         let title = "Time that idle CPUs lost, by what took it";
-        let mut table = Table::new(title, "lost ", &["cause"], &[]);
+        let mut table = Table::new(title, "lost ", &["cause"]);
         let mut add = |name: &str, of: &LostTime| {
             let mean = |sum: u64| (of.n.n > 0).then(|| sum as f64 / of.n.n as f64);
             let (rate, part) = (own.rate(&of.n), share(of.lost, ns));

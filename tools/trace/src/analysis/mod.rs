@@ -160,6 +160,13 @@ struct Seen<'a> {
     filter: &'a Filter,
 }
 
+impl Seen<'_> {
+    /// Whether what happens to a thread on a CPU counts: in the window, and both are selected.
+    fn wants(&self, cpu: u32, task: &str, pid: u32) -> bool {
+        self.inside && self.filter.cpu(cpu) && self.filter.thread(task, pid)
+    }
+}
+
 impl Analysis {
     /// An analysis of the part of a trace that `filter` says. Without times the window lies between the marks
     /// [`START_MARK`](crate::START_MARK) and [`END_MARK`](crate::END_MARK), or is the whole trace.

@@ -28,14 +28,10 @@ pub(crate) const UNTOLD: &str = "-";
 /// A callback by its function and the task that queued it, and the requester of its grace period. Numbers of
 /// names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Origin {
-    pub(crate) function: u32,
-    pub(crate) task: u32,
-    pub(crate) requester: u32,
-}
+pub(crate) struct Origin(pub(crate) [u32; 3]);
 
 /// A callback: function, task.
-type QueuedCallback = (u32, u32);
+pub(crate) type QueuedCallback = (u32, u32);
 
 /// The oldest callbacks of a CPU that have no grace period yet.
 #[derive(Debug, Default)]
@@ -48,33 +44,19 @@ struct Oldest {
 }
 
 /// Follows requests through a trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Origins {
     pub(crate) names: Names,
     oldest: Map<u32, Oldest>,
     /// The CPU that a thread `rcuog/N` checked last.
-    checked: Waiting<u32, u32>,
-    wanted: Waiting<i64, Origin>,
+    checked: Waiting<u32, u32, GROUPS_MOST>,
+    wanted: Waiting<i64, Origin, WANTED_MOST>,
     /// Of the latest request.
     pub(crate) pending: Option<Origin>,
     /// Of the grace period that runs.
     pub(crate) current: Option<Origin>,
     /// Of the one that ended last.
     pub(crate) ended: Option<Origin>,
-}
-
-impl Default for Origins {
-    fn default() -> Self {
-        Origins {
-            names: Names::default(),
-            oldest: Map::default(),
-            checked: Waiting::new(GROUPS_MOST),
-            wanted: Waiting::new(WANTED_MOST),
-            pending: None,
-            current: None,
-            ended: None,
-        }
-    }
 }
 
 impl Origins {
@@ -110,29 +92,18 @@ impl Origins {
         }
     }
 
-    /// The callback that was queued last on a CPU, on behalf of a thread of an offload group.
-    pub(crate) fn last_queued(&mut self, cpu: u32, group: &str) -> Option<Origin> {
-        let (function, task) = self.oldest.get(&cpu)?.last?;
-        let requester = self.names.number(group);
-        Some(Origin {
-            function,
-            task,
-            requester,
-        })
+    /// The callback that was queued last on a CPU.
+    pub(crate) fn last_queued(&self, cpu: u32) -> Option<QueuedCallback> {
+        self.oldest.get(&cpu)?.last
     }
 
     pub(crate) fn labels(&self, origin: Origin) -> [&str; 3] {
-        [origin.function, origin.task, origin.requester].map(|number| self.names.name(number))
+        origin.0.map(|number| self.names.name(number))
     }
 
     /// What stands for a request that the trace does not tell.
     pub(crate) fn untold(&mut self) -> Origin {
-        let number = self.names.number(UNTOLD);
-        Origin {
-            function: number,
-            task: number,
-            requester: number,
-        }
+        Origin([self.names.number(UNTOLD); 3])
     }
 
     fn queued(&mut self, record: &Record<'_>, function: &str) {
@@ -172,9 +143,7 @@ impl Origins {
             | "WakeEmpty"
             | "WakeEmptyIsDeferred"
             | "WakeOvfIsDeferred" => {
-                if let (None, Some(last)) = (oldest.main, oldest.last) {
-                    oldest.main = Some(last);
-                }
+                oldest.main = oldest.main.or(oldest.last);
             }
             _ => {}
         }
@@ -191,14 +160,8 @@ impl Origins {
             let untold = self.names.number(UNTOLD);
             (untold, untold)
         });
-        self.wanted.insert(
-            wanted,
-            Origin {
-                function,
-                task,
-                requester,
-            },
-        );
+        let origin = Origin([function, task, requester]);
+        self.wanted.insert(wanted, origin);
     }
 
     /// The CPU for which a task acts.

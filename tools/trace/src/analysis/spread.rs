@@ -71,11 +71,9 @@ impl Spread {
 
     /// A value of which no percentile will be asked for.
     pub(crate) fn tally(&mut self, value: u64) {
-        self.min = if self.n == 0 {
-            value
-        } else {
-            self.min.min(value)
-        };
+        if self.n == 0 || value < self.min {
+            self.min = value;
+        }
         self.max = self.max.max(value);
         self.n += 1;
         self.sum += u128::from(value);

@@ -13,7 +13,7 @@
 //! that queued to threads: at most all interrupts that ended an idle period and woke no thread are saved, of
 //! CPUs that are not offloaded yet.
 
-use super::bounded::{ByCpu, NAMES_MOST, OTHERS};
+use super::bounded::{ByCpu, named};
 use super::findings::{Figure, Findings, Table, count};
 use super::own::{Own, Tally};
 use super::{Part, Seen, per_second};
@@ -148,7 +148,7 @@ impl Part for Summary {
         let mut all = self.others.clone();
         all.join(&rcu);
         let total = self.n(&all).n;
-        let mut table = Table::new("Wake-ups of RCU's threads, by kind", "", &["thread"], &[]);
+        let mut table = Table::new("Wake-ups of RCU's threads, by kind", "", &["thread"]);
         let mut add = |name: &str, of: &Wakes| {
             let n = self.n(of);
             let part = (total > 0).then(|| n.n as f64 * 100.0 / total as f64);
@@ -166,7 +166,7 @@ impl Part for Summary {
         add("(RCU)", &rcu);
         add("(all)", &all);
         let title = "What settings could save, at most";
-        let mut bounds = Table::new(title, "bound ", &["setting"], &[]);
+        let mut bounds = Table::new(title, "bound ", &["setting"]);
         bounds.add(&["laziness"], &self.rates(&lazy, own));
         let (interrupts, noted) = self.interrupts();
         let mut rates = self.rates(&interrupts, own);
@@ -242,16 +242,13 @@ impl Summary {
     /// Where a thread that is to run there counts, if it does.
     fn kind(&mut self, seen: &Seen<'_>, cpu: u32, task: &str, pid: u32) -> Option<&mut Wakes> {
         let role = role(task);
-        if !seen.inside || !seen.filter.cpu(cpu) || !seen.filter.thread(task, pid) {
+        if !seen.wants(cpu, task, pid) {
             return None;
         }
         if role == Role::Other {
             return Some(&mut self.others);
         }
-        let name = key(task);
-        let room = self.kinds.len() < NAMES_MOST || self.kinds.contains_key(&name);
-        let name = if room { name } else { OTHERS.to_owned() };
-        let of = self.kinds.entry(name).or_default();
+        let of = named(&mut self.kinds, key(task));
         of.0 = role != Role::OtherRcu;
         Some(&mut of.1)
     }

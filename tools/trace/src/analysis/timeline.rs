@@ -45,7 +45,6 @@ pub(crate) struct Timeline {
     open: BTreeMap<u64, u32>,
     invokers: Names,
     waiting: Waiting<u64, ()>,
-    callbacks: u64,
     idle_seen: CpuSet,
     slices: BTreeMap<&'static str, u64>,
     last: u64,
@@ -61,7 +60,6 @@ impl Timeline {
             open: BTreeMap::new(),
             invokers: Names::default(),
             waiting: Waiting::default(),
-            callbacks: 0,
             idle_seen: CpuSet::default(),
             slices: BTreeMap::new(),
             last: 0,
@@ -82,9 +80,7 @@ impl Part for Timeline {
             return;
         }
         self.last = self.last.max(seen.record.time_ns);
-        if let Err(why) = self.draw(seen) {
-            self.failed = Some(why);
-        }
+        self.failed = self.draw(seen).err();
     }
 
     fn finish(mut self: Box<Self>, findings: &mut Findings, _: &Own) -> Result<(), Error> {
@@ -96,18 +92,14 @@ impl Part for Timeline {
                 remedy: "record with trace_clock mono or boot: this clock gives no time",
             });
         }
-        let closed = match self.failed.take() {
-            Some(why) => Err(why),
-            None => self.close(),
-        };
+        let closed = self.failed.take().map_or_else(|| self.close(), Err);
         closed.map_err(|source| Error::Output {
             source,
             remedy: "is there room, and is it a place for files?",
         })?;
-        let columns = [("slices", "slices", "count")];
-        let mut table = Table::new("What the timeline has", "", &["tracks"], &columns);
+        let mut table = Table::new("What the timeline has", "", &["tracks"]);
         for (what, n) in &self.slices {
-            table.row(&[what], &[count(*n)]);
+            table.add(&[what], &[("slices", "slices", "count", count(*n))]);
         }
         findings.tables.push(table);
         let what = "packets written; open the file at https://ui.perfetto.dev";
@@ -166,18 +158,12 @@ impl Timeline {
             Event::Callback { head, .. } | Event::Kvfree { head }
                 if seen.filter.cpu(record.cpu) =>
             {
-                let gone = self.waiting.insert(head, ());
-                if gone.replaced.is_none() && gone.evicted.is_none() {
-                    self.callbacks += 1;
-                }
+                self.waiting.insert(head, ());
                 self.counter(now)
             }
             Event::Invoke { head, .. } | Event::InvokeKvfree { head } => {
                 match self.waiting.remove(&head) {
-                    Some(()) => {
-                        self.callbacks = self.callbacks.saturating_sub(1);
-                        self.counter(now)
-                    }
+                    Some(()) => self.counter(now),
                     None => Ok(()),
                 }
             }
@@ -190,12 +176,8 @@ impl Timeline {
             "start" => {
                 self.described(GRACE_PERIODS, RCU, "grace periods", false)?;
                 self.end_all(now, GRACE_PERIODS)?;
-                self.begin(
-                    now,
-                    GRACE_PERIODS,
-                    "grace periods",
-                    &format!("grace period {seq}"),
-                )
+                let name = format!("grace period {seq}");
+                self.begin(now, GRACE_PERIODS, "grace periods", &name)
             }
             "fqsstart" if self.open.contains_key(&GRACE_PERIODS) => {
                 self.begin(now, GRACE_PERIODS, "scans", "scan")
@@ -232,7 +214,7 @@ impl Timeline {
     fn counter(&mut self, now: u64) -> io::Result<()> {
         self.described(CALLBACKS, RCU, "callbacks that wait", true)?;
         self.packets
-            .event(now, CALLBACKS, Point::Counter(self.callbacks))
+            .event(now, CALLBACKS, Point::Counter(self.waiting.len() as u64))
     }
 
     fn begin(&mut self, now: u64, track: u64, what: &'static str, name: &str) -> io::Result<()> {

@@ -52,9 +52,7 @@ impl Part for Wakeups {
             target,
             new,
         } = *seen.event
-            && seen.inside
-            && seen.filter.cpu(target)
-            && seen.filter.thread(task, pid)
+            && seen.wants(target, task, pid)
         {
             match new {
                 true => self.new += 1,
@@ -105,7 +103,7 @@ impl Wakeups {
     }
 
     fn table(&self, own: &Own) -> Table {
-        let mut table = Table::new("Threads by wake-ups", "", &["thread"], &[]);
+        let mut table = Table::new("Threads by wake-ups", "", &["thread"]);
         let mut add = |name: &str, pid: Option<u32>, n: &Tally, intervals: &Spread| {
             let rate = own.rate(n);
             let figures = [

@@ -32,6 +32,13 @@ pub enum Role {
     Other,
 }
 
+impl Role {
+    /// It runs grace periods or invokes callbacks.
+    pub(crate) fn serves_callbacks(self) -> bool {
+        !matches!(self, Role::OtherRcu | Role::Other)
+    }
+}
+
 /// The role of the thread of this name.
 ///
 /// ```

@@ -8,14 +8,13 @@ use std::hash::Hash;
 /// before it doubles.
 pub const WAITING_MOST: usize = 7 << 14;
 
-/// What began and has not ended.
+/// What began and has not ended: at most so many entries.
 #[derive(Debug)]
-pub(crate) struct Waiting<K, V> {
+pub(crate) struct Waiting<K, V, const MOST: usize = WAITING_MOST> {
     entries: Map<K, (u64, V)>,
     /// Keys with the number of their entry, oldest first; those that have ended are still in it.
     order: VecDeque<(K, u64)>,
     next: u64,
-    most: usize,
     /// Entries that were given up.
     pub(crate) evicted: u64,
 }
@@ -27,23 +26,18 @@ pub(crate) struct Gone<V> {
     pub(crate) evicted: Option<V>,
 }
 
-impl<K: Copy + Eq + Hash, V> Default for Waiting<K, V> {
+impl<K, V, const MOST: usize> Default for Waiting<K, V, MOST> {
     fn default() -> Self {
-        Waiting::new(WAITING_MOST)
-    }
-}
-
-impl<K: Copy + Eq + Hash, V> Waiting<K, V> {
-    pub(crate) fn new(most: usize) -> Self {
         Waiting {
             entries: Map::default(),
             order: VecDeque::new(),
             next: 0,
-            most,
             evicted: 0,
         }
     }
+}
 
+impl<K: Copy + Eq + Hash, V, const MOST: usize> Waiting<K, V, MOST> {
     /// Adds an entry; gives back the one with the same key, which it replaces, and the oldest one if that
     /// made room.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Gone<V> {
@@ -52,7 +46,7 @@ impl<K: Copy + Eq + Hash, V> Waiting<K, V> {
         let before = self.entries.insert(key, (number, value));
         self.order.push_back((key, number));
         let mut evicted = None;
-        while self.entries.len() > self.most {
+        while self.entries.len() > MOST {
             let Some((key, number)) = self.order.pop_front() else {
                 break;
             };
@@ -68,6 +62,10 @@ impl<K: Copy + Eq + Hash, V> Waiting<K, V> {
         }
         let replaced = before.map(|(_, value)| value);
         Gone { replaced, evicted }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
@@ -97,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_oldest_that_waits_makes_room() {
-        let mut waiting = Waiting::new(3);
+        let mut waiting = Waiting::<_, _, 3>::default();
         for key in 0..3 {
             assert_eq!(waiting.insert(key, key * 10).replaced, None);
         }
@@ -113,14 +111,14 @@ mod tests {
 
     #[test]
     fn what_has_ended_takes_no_memory() {
-        let mut waiting = Waiting::new(10);
+        let mut waiting = Waiting::<_, _, 10>::default();
         for key in 0..100_000u64 {
             waiting.insert(key, ());
             waiting.remove(&key);
         }
         assert!(waiting.order.len() <= 1025 && waiting.evicted == 0);
         // Nor when many end at once.
-        let mut waiting = Waiting::new(5000);
+        let mut waiting = Waiting::<_, _, 5000>::default();
         (0..2000u64).for_each(|key| _ = waiting.insert(key, ()));
         assert_eq!((waiting.order.len(), waiting.evicted), (2000, 0));
         (0..2000u64).for_each(|key| _ = waiting.remove(&key));
@@ -130,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_order_is_cleaned_when_half_of_it_has_ended_and_keeps_what_waits() {
-        let mut waiting = Waiting::new(5000);
+        let mut waiting = Waiting::<_, _, 3000>::default();
         (0..3000u64).for_each(|key| _ = waiting.insert(key, key));
         (0..1500u64).for_each(|key| _ = waiting.remove(&key));
         waiting.insert(3000, 3000);
@@ -139,8 +137,10 @@ mod tests {
         waiting.insert(3001, 3001);
         assert_eq!(waiting.order.len(), 502);
         // The oldest ones go first all the same.
-        waiting.most = 500;
-        assert_eq!(waiting.insert(3002, 3002).evicted, Some(2502));
+        (3002..5500u64).for_each(|key| _ = waiting.insert(key, key));
+        assert_eq!(waiting.evicted, 0);
+        let gone = [5500, 5501, 5502].map(|key| waiting.insert(key, key).evicted);
+        assert_eq!(gone, [2500, 2501, 2502].map(Some));
         assert_eq!(
             (waiting.get(&2502), waiting.get(&2503)),
             (None, Some(&2503))

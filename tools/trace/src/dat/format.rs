@@ -190,9 +190,17 @@ pub(super) struct Formats {
 }
 
 impl Formats {
+    /// A number of formats, and these.
+    pub(super) fn read_all<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        for _ in 0..walk.u32()? {
+            self.read_one(walk)?;
+        }
+        Ok(())
+    }
+
     /// Reads one: a size and a text.
-    pub(super) fn read_one<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let place = walk.place();
+    fn read_one<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
+        let place = walk.place;
         let size = walk.u64()?;
         self.bytes = self.bytes.saturating_add(size);
         if self.bytes > FORMATS_MOST {

@@ -67,6 +67,7 @@ pub(super) struct Buffer {
 }
 
 /// A file, as far as it is read before its events.
+#[derive(Default)]
 pub(super) struct Layout {
     pub(super) packing: Packing,
     pub(super) shape: Shape,
@@ -89,12 +90,12 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn read(file: &mut File) -> io::Result<Layout> {
-        let mut walk = file.walk(0, file.length(), false)?;
+        let mut walk = file.walk(0, file.length, false)?;
         let start: [u8; 10] = walk.array()?;
         if start != MAGIC {
             return Err(damaged("byte 0", "not the start of a trace.dat"));
         }
-        let place = walk.place();
+        let place = walk.place;
         let version = match walk.text(16)?.as_str() {
             "6" => 6,
             "7" => 7,
@@ -103,46 +104,36 @@ impl Layout {
                 return Err(unsupported(place, why));
             }
         };
-        let place = walk.place();
+        let place = walk.place;
         let big = match walk.array()? {
             [0] => false,
             [1] => true,
             [other] => return Err(damaged(place, format_args!("{other} is no order of bytes"))),
         };
-        walk.set_big(big);
-        let place = walk.place();
+        walk.big = big;
+        let place = walk.place;
         let [long] = walk.array()?;
         if !matches!(long, 4 | 8) {
             return Err(damaged(place, format_args!("a `long` of {long} bytes")));
         }
-        let place = walk.place();
+        let place = walk.place;
         let page_size = page_size(walk.u32()?, place)?;
         let long = usize::from(long);
         let mut layout = Layout {
-            packing: Packing::None,
             shape: Shape {
                 big,
                 long,
                 commit: 8,
                 data: 8 + long,
             },
-            cpus: 0,
-            formats: Formats::default(),
-            symbols: Symbols::default(),
-            strings: HashMap::new(),
-            tasks: HashMap::new(),
-            buffers: Vec::new(),
-            time_offset: 0,
-            not_applied: Vec::new(),
-            dropped: HashMap::new(),
-            stats_of: String::new(),
             page_size,
+            ..Layout::default()
         };
         if version == 6 {
             let instances = layout.version_6(&mut walk)?;
             layout.instances_6(file, instances)?;
         } else {
-            let place = walk.place();
+            let place = walk.place;
             layout.packing = Packing::of(&walk.text(64)?, place)?;
             walk.text(64)?;
             let options = walk.u64()?;
@@ -211,7 +202,7 @@ impl Layout {
 
     fn header_info<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
         for name in ["header_page", "header_event"] {
-            let place = walk.place();
+            let place = walk.place;
             if walk.text(32)? != name {
                 return Err(damaged(place, format_args!("`{name}` does not start here")));
             }
@@ -238,38 +229,30 @@ impl Layout {
         }
     }
 
-    fn ftrace_formats<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        for _ in 0..walk.u32()? {
-            self.formats.read_one(walk)?;
-        }
-        Ok(())
-    }
-
-    fn event_formats<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        for _ in 0..walk.u32()? {
-            walk.text(NAME_MOST)?;
-            for _ in 0..walk.u32()? {
-                self.formats.read_one(walk)?;
+    /// One of the sections [`HEADER_INFO`] to [`CMDLINES`].
+    fn section<R: Read>(&mut self, id: u16, walk: &mut Walk<R>) -> io::Result<()> {
+        match id {
+            HEADER_INFO => self.header_info(walk)?,
+            FTRACE_FORMATS => self.formats.read_all(walk)?,
+            EVENT_FORMATS => {
+                for _ in 0..walk.u32()? {
+                    walk.text(NAME_MOST)?;
+                    self.formats.read_all(walk)?;
+                }
+            }
+            KALLSYMS => {
+                let size = walk.u32()?.into();
+                self.symbols.read(&table(walk, size, "symbols")?);
+            }
+            PRINTK => {
+                let size = walk.u32()?.into();
+                self.strings = symbols::strings(&table(walk, size, "strings")?);
+            }
+            _ => {
+                let size = walk.u64()?;
+                self.tasks = symbols::tasks(&table(walk, size, "names of tasks")?);
             }
         }
-        Ok(())
-    }
-
-    fn kallsyms<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let size = walk.u32()?.into();
-        self.symbols.read(&table(walk, size, "symbols")?);
-        Ok(())
-    }
-
-    fn printk<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let size = walk.u32()?.into();
-        self.strings = symbols::strings(&table(walk, size, "strings")?);
-        Ok(())
-    }
-
-    fn cmdlines<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let size = walk.u64()?;
-        self.tasks = symbols::tasks(&table(walk, size, "names of tasks")?);
         Ok(())
     }
 }
@@ -279,8 +262,14 @@ mod version_7;
 
 const BUFFER: u16 = 3;
 const HEADER_INFO: u16 = 16;
+const FTRACE_FORMATS: u16 = 17;
+const EVENT_FORMATS: u16 = 18;
+const KALLSYMS: u16 = 19;
+const PRINTK: u16 = 20;
 const CMDLINES: u16 = 21;
 const BUFFER_TEXT: u16 = 22;
+
+const LATENCY: &str = "the report of a latency tracer, no events";
 
 /// Bytes of a table of names.
 const TABLE_MOST: u64 = 24 << 20;

@@ -11,9 +11,10 @@ use super::merge::{Merge, Met};
 use super::page::Missing;
 use super::symbols::Symbols;
 use super::walk::{File, Source, lossy};
+use crate::Unit;
 use crate::base::made::push_line;
 use crate::event::{Fields, SWITCHED, Text, push_text};
-use crate::line::{Columns, Draft, Line, Made, Maker};
+use crate::line::{Columns, Draft, Line, Maker};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
@@ -25,38 +26,24 @@ const LEARNED_MOST: usize = 1 << 16;
 pub(crate) struct Dat {
     layout: Layout,
     merge: Merge,
-    /// By buffer: whether its clock counts time.
-    units: Vec<bool>,
+    /// By buffer: that of its clock.
+    units: Vec<Unit>,
     /// Events of a buffer and CPU whose loss has been written.
     reported: HashMap<(usize, u32), u64>,
-    started: bool,
 }
 
 impl Dat {
-    pub(crate) fn open(source: Box<dyn Source>) -> io::Result<Made> {
+    pub(crate) fn open(source: Box<dyn Source>) -> io::Result<Dat> {
         let mut file = File::new(source)?;
         let layout = Layout::read(&mut file)?;
         let merge = Merge::new(file, &layout)?;
-        let units = layout.buffers.iter().map(|b| counts_time(&b.clock));
-        Ok(Made::new(Dat {
+        let units = layout.buffers.iter().map(|b| unit(&b.clock));
+        Ok(Dat {
             units: units.collect(),
             merge,
             reported: HashMap::new(),
-            started: false,
             layout,
-        }))
-    }
-
-    fn header(&self, out: &mut Draft) {
-        let layout = &self.layout;
-        out.line(Line::Nothing);
-        out.line(Line::Cpus(layout.cpus));
-        for buffer in &layout.buffers {
-            let (name, clock) = (&buffer.name, &buffer.clock);
-            out.line(Line::Buffer { name, clock });
-        }
-        let options = layout.not_applied.iter();
-        options.for_each(|option| out.line(Line::NotApplied(option)));
+        })
     }
 
     fn record(&mut self, met: &Met, out: &mut Draft) {
@@ -83,7 +70,7 @@ impl Dat {
             cpu: met.cpu,
             flags: Some(flags),
             time: met.time.wrapping_add_signed(layout.time_offset),
-            seconds: self.units[met.buffer],
+            unit: self.units[met.buffer],
         };
         let Some(format) = format else {
             return out.record(&columns, b"unknown", Fields::default());
@@ -132,11 +119,20 @@ impl Dat {
 }
 
 impl Maker for Dat {
+    fn header(&self, out: &mut Draft) {
+        let layout = &self.layout;
+        out.line(Line::Nothing);
+        out.line(Line::Cpus(layout.cpus));
+        for buffer in &layout.buffers {
+            let (name, clock) = (&buffer.name, &buffer.clock);
+            out.line(Line::Buffer { name, clock });
+        }
+        let options = layout.not_applied.iter();
+        options.for_each(|option| out.line(Line::NotApplied(option)));
+    }
+
     /// A record; at the start the header, at the end what the statistics say.
     fn more(&mut self, out: &mut Draft) -> io::Result<bool> {
-        if !std::mem::replace(&mut self.started, true) {
-            self.header(out);
-        }
         match self.merge.next()? {
             Some(met) => self.record(&met, out),
             None => {
@@ -220,9 +216,9 @@ fn learn(format: &Format, event: &[u8], big: bool, tasks: &mut HashMap<u32, Stri
 }
 
 /// Clocks that count nanoseconds. A name that is not known is taken for one that does not.
-fn counts_time(clock: &str) -> bool {
-    let known = [
-        "local", "global", "perf", "mono", "mono_raw", "boot", "tai", "",
-    ];
-    known.contains(&clock)
+fn unit(clock: &str) -> Unit {
+    match clock {
+        "local" | "global" | "perf" | "mono" | "mono_raw" | "boot" | "tai" | "" => Unit::Seconds,
+        _ => Unit::None,
+    }
 }

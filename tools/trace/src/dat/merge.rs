@@ -89,7 +89,7 @@ impl Merge {
     fn add(&mut self, buffer: usize, of: &Buffer, data: Data) -> io::Result<()> {
         let end = data.offset.checked_add(data.size);
         let place = Place::at(data.offset);
-        let length = self.file.length();
+        let length = self.file.length;
         let Some(end) = end.filter(|end| *end <= length) else {
             let (cpu, size) = (data.cpu, data.size);
             let why =

@@ -12,8 +12,9 @@ use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// How a file is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Packing {
+    #[default]
     None,
     Zstd,
     Zlib,

@@ -30,7 +30,7 @@ const STORED: u64 = 1 << 30;
 const HIGH: u64 = 0x1f << 59;
 
 /// How pages of a file are laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) big: bool,
     /// Bytes of the kernel's `long`: of the second word.

@@ -17,7 +17,7 @@ fn summary(bytes: Vec<u8>) -> Summary {
 }
 
 /// What every record says, and the events of its fields.
-fn said(reader: &mut Reader<impl crate::Source>) -> Vec<String> {
+fn said(reader: &mut Reader<'_>) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(it) = reader.next_record().expect("reads") {
         let event = it.decode();

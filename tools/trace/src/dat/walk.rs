@@ -50,17 +50,13 @@ impl Display for Place {
 /// The file, with its length.
 pub(super) struct File {
     source: Box<dyn Source>,
-    length: u64,
+    pub(super) length: u64,
 }
 
 impl File {
     pub(super) fn new(mut source: Box<dyn Source>) -> io::Result<Self> {
         let length = source.seek(SeekFrom::End(0))?;
         Ok(File { source, length })
-    }
-
-    pub(super) fn length(&self) -> u64 {
-        self.length
     }
 
     /// Fills `into` from byte `at`.
@@ -101,26 +97,14 @@ pub(super) type Part<'a> = io::BufReader<io::Take<&'a mut (dyn Source + 'static)
 
 /// Reads in order, and knows where it is.
 pub(super) struct Walk<R> {
-    reader: R,
-    place: Place,
-    big: bool,
+    pub(super) reader: R,
+    pub(super) place: Place,
+    pub(super) big: bool,
 }
 
 impl<R: Read> Walk<R> {
     pub(super) fn new(reader: R, place: Place, big: bool) -> Self {
         Walk { reader, place, big }
-    }
-
-    pub(super) fn place(&self) -> Place {
-        self.place
-    }
-
-    pub(super) fn set_big(&mut self, big: bool) {
-        self.big = big;
-    }
-
-    pub(super) fn into_reader(self) -> R {
-        self.reader
     }
 
     pub(super) fn fill(&mut self, into: &mut [u8]) -> io::Result<()> {
@@ -143,18 +127,20 @@ impl<R: Read> Walk<R> {
     }
 
     pub(super) fn u16(&mut self) -> io::Result<u16> {
-        let big = self.big;
-        self.array().map(|b: [u8; 2]| number(&b, big) as u16)
+        Ok(self.number::<2>()? as u16)
     }
 
     pub(super) fn u32(&mut self) -> io::Result<u32> {
-        let big = self.big;
-        self.array().map(|b: [u8; 4]| number(&b, big) as u32)
+        Ok(self.number::<4>()? as u32)
     }
 
     pub(super) fn u64(&mut self) -> io::Result<u64> {
-        let big = self.big;
-        self.array().map(|b: [u8; 8]| number(&b, big))
+        self.number::<8>()
+    }
+
+    fn number<const N: usize>(&mut self) -> io::Result<u64> {
+        let bytes: [u8; N] = self.array()?;
+        Ok(number(&bytes, self.big))
     }
 
     /// So many bytes, of at most `most`. Memory is taken as they come, so that a stated size costs nothing.

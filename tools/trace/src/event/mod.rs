@@ -288,22 +288,14 @@ pub(crate) fn of_fields<'a>(
 impl Event<'_> {
     /// What a probe at a function's entry has seen, as the tracepoint inside would say it: the entry comes
     /// before the bits of a node are cleared, and may come for bits that are no longer set.
-    fn before_it(self) -> Self {
-        match self {
-            Event::Report { cleared, left, .. } if cleared & left == 0 => Event::Other,
-            Event::Report {
-                level,
-                first_cpu,
-                cleared,
-                left,
-            } => Event::Report {
-                level,
-                first_cpu,
-                cleared: cleared & left,
-                left: left & !cleared,
-            },
-            other => other,
+    fn before_it(mut self) -> Self {
+        if let Event::Report { cleared, left, .. } = &mut self {
+            if *cleared & *left == 0 {
+                return Event::Other;
+            }
+            (*cleared, *left) = (*cleared & *left, *left & !*cleared);
         }
+        self
     }
 
     /// `cpu_idle`; the state that is none is -1 in 32 bits or more.

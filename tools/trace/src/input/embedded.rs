@@ -9,32 +9,6 @@ use std::io::{self, BufRead, BufReader, Read};
 /// The key of the text in Chrome's JSON.
 const KEY: &[u8] = b"systemTraceEvents";
 
-/// What the text is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Html,
-    Json,
-}
-
-impl Form {
-    /// By the first bytes of a file.
-    pub(super) fn of(start: &[u8]) -> Option<Self> {
-        let start = start.trim_ascii_start().to_ascii_lowercase();
-        if start.starts_with(b"<!doctype html") || start.starts_with(b"<html") {
-            return Some(Form::Html);
-        }
-        let inside = start.strip_prefix(b"{")?.trim_ascii_start();
-        inside.starts_with(b"\"").then_some(Form::Json)
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Form::Html => " in a page of systrace",
-            Form::Json => " in JSON",
-        }
-    }
-}
-
 /// The text.
 pub(super) struct Embedded {
     input: Box<dyn BufRead + Send>,
@@ -44,18 +18,28 @@ pub(super) struct Embedded {
     within: Within,
 }
 
-enum Within {
+/// What the text is in.
+pub(super) enum Within {
     Page(Page),
     Json(Json),
 }
 
+impl Within {
+    /// By the first bytes of a file, with words for it.
+    pub(super) fn of(start: &[u8]) -> Option<(Self, &'static str)> {
+        let start = start.trim_ascii_start().to_ascii_lowercase();
+        if start.starts_with(b"<!doctype html") || start.starts_with(b"<html") {
+            return Some((Within::Page(Page::Outside), " in a page of systrace"));
+        }
+        let inside = start.strip_prefix(b"{")?.trim_ascii_start();
+        let json = || (Within::Json(Json::default()), " in JSON");
+        inside.starts_with(b"\"").then(json)
+    }
+}
+
 impl Embedded {
-    pub(super) fn open(input: Box<dyn BufRead + Send>, form: Form) -> Box<dyn BufRead + Send> {
+    pub(super) fn open(input: Box<dyn BufRead + Send>, within: Within) -> Box<dyn BufRead + Send> {
         let (text, used) = (Vec::new(), 0);
-        let within = match form {
-            Form::Html => Within::Page(Page::Outside),
-            Form::Json => Within::Json(Json::default()),
-        };
         Box::new(BufReader::new(Embedded {
             input,
             text,
@@ -94,7 +78,7 @@ impl Read for Embedded {
 
 /// Where in a page the reading is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Page {
+pub(super) enum Page {
     Outside,
     /// A script with data begins: its first line says what it is.
     Begins,
@@ -131,7 +115,7 @@ impl Page {
 
 /// How far JSON was read.
 #[derive(Default)]
-struct Json {
+pub(super) struct Json {
     depth: u32,
     /// In a text; behind a backslash in it; the digits of `\u` that are still to come, and their number.
     inside: bool,

@@ -28,7 +28,7 @@ const TURN: u32 = 4096;
 /// [`Error::Input`] when the input cannot be read on: it names the input and the line.
 pub fn follow(
     name: &str,
-    input: Input,
+    input: Input<'static>,
     see: &mut dyn FnMut(&Record<'_>),
     goes_on: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Summary, Error> {

@@ -16,7 +16,7 @@ use crate::base::CUT;
 use crate::dat::{Dat, Frames, MAGIC, Source};
 use crate::line::Input;
 use crate::perfetto::{Perfetto, is_perfetto};
-use embedded::{Embedded, Form};
+use embedded::{Embedded, Within};
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use lzma_rust2::XzReader;
 use std::fs::File;
@@ -92,7 +92,7 @@ const OF_ZSTD: &str = "if zstd can unpack it: `zstdcat FILE | ... -`; else copy 
 #[derive(Debug)]
 pub struct Opened {
     /// For a [`Reader`](crate::Reader).
-    pub input: Input,
+    pub input: Input<'static>,
     /// What it is: `ftrace text, xz`, `Perfetto trace`, `trace.dat`, `a pipe`, `standard input`.
     pub kind: String,
     /// Bytes of the file; 0 if it is none that is read once from its start to its end.
@@ -120,7 +120,7 @@ pub struct Opened {
 /// assert_eq!(reader.summary().malformed.count(), 0);
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn open(name: impl AsRef<Path>) -> Result<Input, Error> {
+pub fn open(name: impl AsRef<Path>) -> Result<Input<'static>, Error> {
     opened(name).map(|it| it.input)
 }
 
@@ -194,7 +194,10 @@ impl Read for Counted {
 ///
 /// # Errors
 /// As [`open`].
-pub fn from_seek(name: &str, mut input: impl Read + Seek + Send + 'static) -> Result<Input, Error> {
+pub fn from_seek(
+    name: &str,
+    mut input: impl Read + Seek + Send + 'static,
+) -> Result<Input<'static>, Error> {
     input.rewind().map_err(wrong(name, "give a regular file"))?;
     let start = start_of(name, &mut input)?;
     match start.starts_with(MAGIC) {
@@ -203,7 +206,7 @@ pub fn from_seek(name: &str, mut input: impl Read + Seek + Send + 'static) -> Re
     }
 }
 
-fn from_dat(name: &str, input: impl Read + Seek + Send + 'static) -> Result<Input, Error> {
+fn from_dat(name: &str, input: impl Read + Seek + Send + 'static) -> Result<Input<'static>, Error> {
     let source: Box<dyn Source> = Box::new(input);
     Dat::open(source).map(Input::made).map_err(wrong(name, DAT))
 }
@@ -212,7 +215,10 @@ fn from_dat(name: &str, input: impl Read + Seek + Send + 'static) -> Result<Inpu
 ///
 /// # Errors
 /// As [`open`]; [`Error::Kind`] for a `trace.dat`.
-pub fn from_read(name: &str, mut input: impl Read + Send + 'static) -> Result<Input, Error> {
+pub fn from_read(
+    name: &str,
+    mut input: impl Read + Send + 'static,
+) -> Result<Input<'static>, Error> {
     let start = start_of(name, &mut input)?;
     if start.starts_with(MAGIC) {
         return Err(Error::Kind {
@@ -249,7 +255,7 @@ fn by_kind(
     name: &str,
     start: Vec<u8>,
     input: Box<dyn Read + Send>,
-) -> Result<(Input, String), Error> {
+) -> Result<(Input<'static>, String), Error> {
     let kinds = [(XZ, ", xz"), (GZIP, ", gzip"), (ZSTD, ", zstd")];
     let packed = kinds.iter().find(|(magic, _)| start.starts_with(magic));
     let zlib = zlib_at(&start);
@@ -285,12 +291,8 @@ fn by_kind(
         });
     }
     let is_perfetto = is_perfetto(start);
-    let mark = if start.starts_with(UTF_8) {
-        UTF_8.len()
-    } else {
-        0
-    };
-    let form = Form::of(&start[mark..]);
+    let mark = start.strip_prefix(UTF_8).map_or(0, |_| UTF_8.len());
+    let form = Within::of(&start[mark..]);
     plain.consume(mark);
     let plain: Box<dyn BufRead + Send> = Box::new(plain);
     if is_perfetto {
@@ -298,7 +300,7 @@ fn by_kind(
         return Ok((input, format!("Perfetto trace{packed}")));
     }
     let (plain, within) = match form {
-        Some(form) => (Embedded::open(plain, form), form.name()),
+        Some((within, words)) => (Embedded::open(plain, within), words),
         None => (plain, ""),
     };
     Ok((plain.into(), format!("ftrace text{within}{packed}")))

@@ -168,6 +168,8 @@ fn columns(bytes: &[u8], before: &mut Before) -> Option<Head> {
 }
 
 /// Where the task's name starts, its id, and the CPU. Every column is looked at as one number.
+// Never: it is seldom called, and the loop around `columns` would have less of the registers.
+#[inline(never)]
 fn who_and_where(head: &[u8; 40]) -> Option<(usize, u32, u32)> {
     let marks = [head[16], head[24], head[25], head[29], head[30]];
     if marks != *b"- [] " {

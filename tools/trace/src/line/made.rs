@@ -22,6 +22,8 @@ const RECORDS: usize = 2048;
 
 /// What makes records.
 pub(crate) trait Maker: Send {
+    /// What stands in front of the records.
+    fn header(&self, out: &mut Draft);
     /// Adds a few; false at the end.
     fn more(&mut self, out: &mut Draft) -> io::Result<bool>;
 }
@@ -35,8 +37,7 @@ pub(crate) struct Columns<'a> {
     /// The irq-info column.
     pub(crate) flags: Option<u8>,
     pub(crate) time: u64,
-    /// Whether the time is nanoseconds.
-    pub(crate) seconds: bool,
+    pub(crate) unit: Unit,
 }
 
 /// A block in the making.
@@ -135,10 +136,7 @@ impl Draft {
                 pid: columns.pid,
                 cpu: columns.cpu,
                 time_ns: columns.time,
-                unit: match columns.seconds {
-                    true => Unit::Seconds,
-                    false => Unit::None,
-                },
+                unit: columns.unit,
                 task: pair(self.task.1),
                 flags: pair(self.flags.1),
                 event: pair(event),
@@ -150,18 +148,19 @@ impl Draft {
 }
 
 /// A maker, and how far it is.
-#[allow(missing_debug_implementations)]
-pub struct Made {
+pub(super) struct Made {
     maker: Box<dyn Maker>,
+    started: bool,
     ended: bool,
     /// What ended it, for later calls.
     failed: Option<io::Error>,
 }
 
 impl Made {
-    pub(crate) fn new(maker: impl Maker + 'static) -> Self {
+    pub(super) fn new(maker: impl Maker + 'static) -> Self {
         Made {
             maker: Box::new(maker),
+            started: false,
             ended: false,
             failed: None,
         }
@@ -169,6 +168,9 @@ impl Made {
 
     /// Fills a block; false if it is the last one.
     pub(super) fn fill(&mut self, out: &mut Draft) -> io::Result<bool> {
+        if !std::mem::replace(&mut self.started, true) {
+            self.maker.header(out);
+        }
         while !self.ended && !out.is_full() {
             if self.failed.is_some() && out.met.lines > 0 {
                 break;

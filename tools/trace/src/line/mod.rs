@@ -42,10 +42,10 @@ use columns::column_of_cpu;
 pub(crate) use fast::{Before, plain, start};
 use latency::{latency, timed};
 use list::listed;
-pub(crate) use made::{Columns, Draft, Made, Maker};
+pub(crate) use made::{Columns, Draft, Maker};
 use other::{is_bare, is_raw, lost, special};
 pub use reader::{Buffer, Reader, Summary};
-pub use source::{Input, Source};
+pub use source::Input;
 
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
 const CPUS_MOST: u32 = 1 << 16;
@@ -74,6 +74,11 @@ impl Flags<'_> {
     /// In a soft interrupt, with no hard one on top.
     pub fn softirq(self) -> bool {
         self.at(2) == b's'
+    }
+
+    /// In either of both: not the task's own doing.
+    pub fn interrupt(self) -> bool {
+        self.hardirq() || self.softirq()
     }
 }
 

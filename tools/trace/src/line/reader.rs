@@ -8,7 +8,7 @@
 //! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
 //! `while let Some(record) = reader.next_record()? { … }`.
 
-use super::source::Source;
+use super::source::Input;
 use crate::line::{CPUS_MOST, Line, Unit};
 use crate::{CpuSet, Error, Faults, LINE_MOST, Record};
 use ahead::Ahead;
@@ -80,7 +80,7 @@ impl Summary {
     }
 }
 
-/// Reads records out of `R`.
+/// Reads records.
 ///
 /// ```
 /// use quiescent_trace::Reader;
@@ -102,28 +102,28 @@ impl Summary {
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Reader<R> {
-    source: LineSource<R>,
+pub struct Reader<'a> {
+    source: LineSource<'a>,
     block: Block,
     summary: Summary,
 }
 
 /// The thread that reads the lines.
 #[derive(Debug)]
-enum LineSource<R> {
+enum LineSource<'a> {
     /// The caller's side.
-    Here(Lines<R>),
+    Here(Lines<'a>),
     /// A thread.
     Ahead(Ahead),
 }
 
-impl<R: Source> Reader<R> {
+impl<'a> Reader<'a> {
     /// A reader at the start of `input`; `name` is for messages.
-    pub fn new(name: &str, input: R) -> Self {
+    pub fn new(name: &str, input: impl Into<Input<'a>>) -> Self {
         Reader::with(name, LineSource::Here(Lines::new(name, input)))
     }
 
-    fn with(name: &str, source: LineSource<R>) -> Self {
+    fn with(name: &str, source: LineSource<'a>) -> Self {
         Reader {
             source,
             block: Block::default(),
@@ -166,13 +166,6 @@ impl<R: Source> Reader<R> {
         &self.summary
     }
 
-    /// The name given to [`Reader::new`].
-    pub fn name(&self) -> &str {
-        &self.summary.name
-    }
-}
-
-impl<R: Source + Send + 'static> Reader<R> {
     /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128
     /// KiB: of two cores one reads and one looks at what was read. Records, their order, and the summary at
     /// the end are the same. Without a thread to be had the first record is an error.
@@ -189,11 +182,9 @@ impl<R: Source + Send + 'static> Reader<R> {
     /// assert_eq!((records, reader.summary().lines), (10_000, 10_000));
     /// # Ok::<(), quiescent_trace::Error>(())
     /// ```
-    pub fn ahead(name: &str, input: R) -> Self {
-        Reader::with(
-            name,
-            LineSource::Ahead(Ahead::start(Lines::new(name, input))),
-        )
+    pub fn ahead(name: &str, input: impl Into<Input<'static>>) -> Self {
+        let lines = Lines::new(name, input);
+        Reader::with(name, LineSource::Ahead(Ahead::start(lines)))
     }
 }
 

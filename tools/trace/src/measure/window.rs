@@ -223,7 +223,7 @@ fn order(summary: &Summary, line: u64, count: u64) -> Error {
     }
 }
 
-fn missing(summary: &Summary, what: &'static str, remedy: &'static str) -> Error {
+pub(crate) fn missing(summary: &Summary, what: &'static str, remedy: &'static str) -> Error {
     Error::Missing {
         name: summary.name.clone(),
         what,

@@ -10,8 +10,8 @@ use super::names::{Tables, Tasks};
 use super::packets::{Next, Packets, unpacked};
 use crate::base::wire::{Fields, Torn, Value};
 use crate::dat::Packing;
-use crate::line::{Columns, Draft, Line, Made, Maker};
-use crate::{Fault, event};
+use crate::line::{Columns, Draft, Line, Maker};
+use crate::{Fault, Unit, event};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
@@ -28,12 +28,11 @@ pub(crate) struct Perfetto {
     lost: BTreeMap<u64, [Option<u64>; 2]>,
     clock: Option<u64>,
     cpus: u64,
-    started: bool,
 }
 
 impl Perfetto {
-    pub(crate) fn open(input: Box<dyn BufRead + Send>) -> Made {
-        Made::new(Perfetto {
+    pub(crate) fn open(input: Box<dyn BufRead + Send>) -> Perfetto {
+        Perfetto {
             packets: Packets::new(input),
             ended: false,
             merge: Merge::default(),
@@ -41,8 +40,7 @@ impl Perfetto {
             lost: BTreeMap::new(),
             clock: None,
             cpus: 0,
-            started: false,
-        })
+        }
     }
 
     fn read(&mut self, out: &mut Draft) -> io::Result<()> {
@@ -173,10 +171,11 @@ impl Perfetto {
 }
 
 impl Maker for Perfetto {
+    fn header(&self, out: &mut Draft) {
+        out.line(Line::Nothing);
+    }
+
     fn more(&mut self, out: &mut Draft) -> io::Result<bool> {
-        if !std::mem::replace(&mut self.started, true) {
-            out.line(Line::Nothing);
-        }
         if !self.ended && !self.merge.is_full() {
             self.read(out)?;
             return Ok(true);
@@ -319,6 +318,6 @@ fn columns(tasks: &Tasks, (cpu, pid): (u32, u32), flags: Option<u8>, time: u64) 
         cpu,
         flags,
         time,
-        seconds: true,
+        unit: Unit::Seconds,
     }
 }

@@ -52,11 +52,6 @@ const HURRIED: [&str; 9] = [
     "rcu_torture_cb",
 ];
 
-/// Whether callbacks of this function are never lazy.
-fn never_lazy(function: &str) -> bool {
-    HURRIED.contains(&function)
-}
-
 /// Where a callback went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,17 +88,17 @@ pub struct Arrival {
 impl Arrival {
     /// Whether it may be lazy on a machine where laziness is on: as seen, or by its function.
     pub fn may_be_lazy(&self) -> bool {
-        self.lazy.unwrap_or_else(|| !never_lazy(&self.func))
+        self.lazy.unwrap_or_else(|| !HURRIED.contains(&&*self.func))
     }
 }
 
 /// Which callback an offload event is about: the one that its task has queued last on that CPU, unless the
 /// task has done something else since.
 ///
-/// Callbacks are known by whatever their owner knows them by. At most one a CPU is remembered.
-#[derive(Debug)]
-pub(crate) struct Ways<K> {
-    open: Map<u32, Open<K>>,
+/// Callbacks are known by their heads. At most one a CPU is remembered.
+#[derive(Debug, Default)]
+pub(crate) struct Ways {
+    open: Map<u32, Open>,
     /// By CPU, the task that opens its main list.
     first_q: BTreeMap<u32, u32>,
     /// Laziness is on.
@@ -112,29 +107,19 @@ pub(crate) struct Ways<K> {
 
 /// A callback that was queued last on its CPU.
 #[derive(Debug)]
-struct Open<K> {
+struct Open {
     pid: u32,
-    callback: K,
+    head: u64,
     /// It is the first of the main list.
     first_q: bool,
 }
 
-impl<K> Default for Ways<K> {
-    fn default() -> Self {
-        Ways {
-            open: Map::default(),
-            first_q: BTreeMap::new(),
-            lazy: false,
-        }
-    }
-}
-
-impl<K: Copy> Ways<K> {
+impl Ways {
     /// A callback is queued.
-    pub(crate) fn queued(&mut self, record: &Record<'_>, callback: K) {
+    pub(crate) fn queued(&mut self, record: &Record<'_>, head: u64) {
         let open = Open {
             pid: record.pid,
-            callback,
+            head,
             first_q: self.first_q.remove(&record.cpu) == Some(record.pid),
         };
         self.open.insert(record.cpu, open);
@@ -146,7 +131,7 @@ impl<K: Copy> Ways<K> {
         record: &Record<'_>,
         cpu: u32,
         what: &str,
-    ) -> Option<(K, bool)> {
+    ) -> Option<(u64, bool)> {
         self.lazy |= tells_laziness(what);
         if cpu != record.cpu {
             return None;
@@ -157,14 +142,13 @@ impl<K: Copy> Ways<K> {
             return None;
         }
         let open = self.open.get(&cpu).filter(|open| open.pid == record.pid)?;
-        Some((open.callback, open.first_q))
+        Some((open.head, open.first_q))
     }
 
     /// Any other event of the same task ends what belongs to its last callback, unless it is an interrupt's.
     pub(crate) fn go_on(&mut self, record: &Record<'_>) {
-        let interrupt = record.flags().hardirq() || record.flags().softirq();
         let open = self.open.get(&record.cpu);
-        if !interrupt && open.is_some_and(|open| open.pid == record.pid) {
+        if !record.flags().interrupt() && open.is_some_and(|open| open.pid == record.pid) {
             self.open.remove(&record.cpu);
         }
     }

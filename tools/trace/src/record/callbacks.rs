@@ -24,7 +24,7 @@ pub(crate) struct Pending<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Follow<T> {
     pub(crate) waiting: Waiting<u64, Pending<T>>,
-    pub(crate) ways: Ways<u64>,
+    pub(crate) ways: Ways,
     pub(crate) offloading: Offloading,
     /// Queued while they waited already: their invocation is missing.
     pub(crate) again: u64,

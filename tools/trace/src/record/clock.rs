@@ -29,7 +29,6 @@ pub(crate) struct Clock {
     last_tick: BTreeMap<u32, u64>,
     gaps: u64,
     whole: [u64; COMMON.len()],
-    first_timer: Option<(u64, u64)>,
     last_timer: Option<(u64, u64)>,
     /// Timers, for the jiffy number: instants and numbers, the first few thousand.
     timers: Vec<(u64, u64)>,
@@ -47,7 +46,6 @@ impl Clock {
             Event::Tick { .. } => self.tick(record.cpu, record.time_ns),
             Event::Timer { jiffies, .. } => {
                 let timer = (record.time_ns, jiffies);
-                self.first_timer.get_or_insert(timer);
                 self.last_timer = Some(timer);
                 if self.timers.len() < TIMERS_MOST {
                     self.timers.push(timer);
@@ -77,7 +75,7 @@ impl Clock {
     }
 
     fn hz_by_timers(&self) -> Option<u32> {
-        let ((t0, j0), (t1, j1)) = (self.first_timer?, self.last_timer?);
+        let ((t0, j0), (t1, j1)) = (*self.timers.first()?, self.last_timer?);
         let (time, jiffies) = (t1.checked_sub(t0)?, j1.wrapping_sub(j0));
         // A difference beyond 32 bits is no growth: the trace is not in order.
         if jiffies < JIFFIES_NEEDED || jiffies > u64::from(u32::MAX) || time == 0 {
@@ -158,7 +156,6 @@ mod tests {
         let mut clock = Clock::default();
         for i in 0..10u64 {
             let record = (2_000_003_000 + i * 100_000_000, 4_294_669_296 + i * 100);
-            clock.first_timer.get_or_insert(record);
             clock.last_timer = Some(record);
             clock.timers.push(record);
         }

@@ -5,7 +5,7 @@
 //! changes are kept. A model takes this as input: the instants of moves do not follow from anything that RCU
 //! does.
 
-use crate::base::names::{Role, role};
+use crate::base::names::role;
 use crate::{Event, Record};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub type Placements = BTreeMap<Arc<str>, Vec<Placed>>;
 /// Follows the threads through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
-    places: Placements,
+    pub(crate) places: Placements,
 }
 
 impl Follow {
@@ -39,10 +39,7 @@ impl Follow {
     }
 
     fn at(&mut self, task: &str, time_ns: u64, cpu: u32) {
-        if !matches!(
-            role(task),
-            Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
-        ) {
+        if !role(task).serves_callbacks() {
             return;
         }
         let placed = Placed { time_ns, cpu };
@@ -53,9 +50,5 @@ impl Follow {
             Some(places) if places.last().is_none_or(|last| last.cpu != cpu) => places.push(placed),
             Some(_) => {}
         }
-    }
-
-    pub(crate) fn finish(self) -> Placements {
-        self.places
     }
 }

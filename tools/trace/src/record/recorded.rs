@@ -4,10 +4,9 @@
 //! All of the trace is kept, not only the [`Window`]: what was queued before it decides how it begins. Memory
 //! grows with the number of arrivals.
 
-use crate::Source;
 use crate::event::KVFREE;
 use crate::measure::Counted;
-use crate::measure::window::{Follow, Place};
+use crate::measure::window::{Follow, Place, missing};
 use crate::record::arrival::{Arrival, Queued, is_put_off};
 use crate::record::callbacks::{self, Was};
 use crate::record::clock::Clock;
@@ -65,7 +64,7 @@ impl Recorded {
 }
 
 /// Collects while the caller reads: feed it every record, then finish.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recorder {
     options: Options,
     window: Follow,
@@ -95,15 +94,7 @@ impl Recorder {
         Recorder {
             options,
             window: Follow::new(options.window),
-            clock: Clock::default(),
-            placement: placement::Follow::default(),
-            names: BTreeSet::new(),
-            arrivals: Vec::new(),
-            callbacks: callbacks::Follow::default(),
-            delay: Distribution::default(),
-            counted: Counted::default(),
-            unseen: 0,
-            long: BTreeMap::new(),
+            ..Recorder::default()
         }
     }
 
@@ -185,11 +176,12 @@ impl Recorder {
     pub fn finish(mut self, summary: &Summary) -> Result<(Recorded, Figures), Error> {
         let window = self.window.finish(summary)?;
         let hz = self.options.hz.or_else(|| self.clock.hz());
-        let hz = hz.filter(|hz| *hz > 0).ok_or_else(|| Error::Missing {
-            name: summary.name.clone(),
-            what: "tick or timer that tells HZ",
-            lines: summary.lines,
-            remedy: "give the tick rate: `--hz N` (`grep CONFIG_HZ= /boot/config-$(uname -r)` says which)",
+        let hz = hz.filter(|hz| *hz > 0).ok_or_else(|| {
+            missing(
+                summary,
+                "tick or timer that tells HZ",
+                "give the tick rate: `--hz N` (`grep CONFIG_HZ= /boot/config-$(uname -r)` says which)",
+            )
         })?;
         let offloading = &self.callbacks.offloading;
         let offloaded: CpuSet = (0..summary.cpus())
@@ -213,7 +205,7 @@ impl Recorder {
             jiffies_at_zero: self.clock.jiffies_at_zero(hz),
             window,
             arrivals: self.arrivals,
-            placements: self.placement.finish(),
+            placements: self.placement.places,
             offloaded,
             lazy,
             unseen: self.unseen,
@@ -240,10 +232,7 @@ impl Recorder {
 /// assert!(figures.wakeups["rcuog/N"] > 0);
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn recorded<R: Source>(
-    reader: &mut Reader<R>,
-    options: Options,
-) -> Result<(Recorded, Figures), Error> {
+pub fn recorded(reader: &mut Reader<'_>, options: Options) -> Result<(Recorded, Figures), Error> {
     let mut recorder = Recorder::new(options);
     while let Some(record) = reader.next_record()? {
         recorder.feed(&record);

@@ -95,7 +95,7 @@ pub enum Edge<T> {
 pub struct WaitFollow<T> {
     /// By pid.
     pub(crate) open: Waiting<u32, Wait<T>>,
-    workers: Option<Waiting<u32, ()>>,
+    workers: Waiting<u32, (), WORKERS_MOST>,
     /// The expedited number that ended last.
     reached: Option<i64>,
     edges: Vec<(u32, Edge<T>)>,
@@ -105,7 +105,7 @@ impl<T> Default for WaitFollow<T> {
     fn default() -> Self {
         WaitFollow {
             open: Waiting::default(),
-            workers: None,
+            workers: Waiting::default(),
             reached: None,
             edges: Vec::new(),
         }
@@ -153,13 +153,10 @@ impl<T> WaitFollow<T> {
                 self.says_over(record, Awaited::GracePeriod);
             }
             Event::Work { function: WORK } => {
-                let new = || Waiting::new(WORKERS_MOST);
-                self.workers.get_or_insert_with(new).insert(record.pid, ());
+                self.workers.insert(record.pid, ());
             }
             Event::Other if record.event() == "workqueue_execute_end" => {
-                if let Some(workers) = &mut self.workers {
-                    workers.remove(&record.pid);
-                }
+                self.workers.remove(&record.pid);
             }
             _ => {}
         }
@@ -263,11 +260,8 @@ impl<T> WaitFollow<T> {
 
     /// A task is woken by the one that runs.
     fn woken(&mut self, record: &Record<'_>, pid: u32) {
-        let in_task = !record.flags().softirq() && !record.flags().hardirq();
-        let works = || {
-            let workers = self.workers.as_ref();
-            workers.is_some_and(|it| it.get(&record.pid).is_some())
-        };
+        let in_task = !record.flags().interrupt();
+        let works = || self.workers.get(&record.pid).is_some();
         let by = match role(record.task()) {
             Role::GracePeriods if in_task => Some(By::Thread),
             _ if in_task && works() => Some(By::Work),
@@ -288,8 +282,7 @@ impl<T> WaitFollow<T> {
 
     /// The task that ran wrote something: if it was woken and no switch is traced, it runs again.
     fn writes(&mut self, record: &Record<'_>, event: &Event<'_>) {
-        let is_its_own = !record.flags().softirq()
-            && !record.flags().hardirq()
+        let is_its_own = !record.flags().interrupt()
             && !matches!(event, Event::Switch { .. } | Event::Stack { .. });
         let Some(open) = self.open.get(&record.pid).filter(|_| is_its_own) else {
             return;
@@ -301,9 +294,8 @@ impl<T> WaitFollow<T> {
 
     /// The task that ran does something else: if its wait was over without a word, it is over now.
     fn goes_on(&mut self, record: &Record<'_>) {
-        let is_its_own = !record.flags().softirq() && !record.flags().hardirq();
         let back = self.open.get(&record.pid).and_then(|open| open.back);
-        if let Some(back) = back.filter(|_| is_its_own) {
+        if let Some(back) = back.filter(|_| !record.flags().interrupt()) {
             self.over(record.pid, back);
         }
     }
@@ -325,9 +317,5 @@ impl<T> WaitFollow<T> {
 
 /// None of RCU's threads that run grace periods and callbacks, and not the idle loop.
 pub fn is_outside(task: &str, pid: u32) -> bool {
-    let of_rcu = matches!(
-        role(task),
-        Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
-    );
-    pid != 0 && !of_rcu
+    pid != 0 && !role(task).serves_callbacks()
 }

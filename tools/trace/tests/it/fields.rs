@@ -1,9 +1,9 @@
 //! Events made of fields are the events of the text of the same trace, record by record.
 
-use quiescent_trace::{Input, Reader, Source, Summary};
+use quiescent_trace::{Input, Reader, Summary};
 
 /// What each record says: its place in time, and its event.
-pub fn said(reader: &mut Reader<impl Source>) -> Vec<String> {
+pub fn said(reader: &mut Reader<'_>) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(it) = reader.next_record().expect("reads") {
         // Which field is missing may have another name in the text.
@@ -20,7 +20,7 @@ pub fn said(reader: &mut Reader<impl Source>) -> Vec<String> {
 }
 
 /// Reads a trace of fields and its text; and the former with a thread that makes records ahead.
-pub fn same_as_text(name: &str, open: impl Fn() -> Input, text: &str) -> Summary {
+pub fn same_as_text(name: &str, open: impl Fn() -> Input<'static>, text: &str) -> Summary {
     let mut records = Reader::new(name, open());
     let (found, expected) = (
         said(&mut records),

@@ -12,19 +12,13 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
     if options.clean {
         return clean(options.json);
     }
-    let machine = match &options.root {
-        Some(folder) if folder.canonicalize().is_ok_and(|it| it == Path::new("/")) => {
-            Machine::here()
-        }
-        Some(folder) => copied(folder)?,
-        None => Machine::here(),
-    };
+    let is_here = |it: &&Path| it.canonicalize().is_ok_and(|it| it == Path::new("/"));
+    let folder = options.root.as_deref().filter(|it| !is_here(it));
+    let machine = folder.map_or_else(|| Ok(Machine::here()), copied)?;
     let findings = diagnose(&machine);
-    let printed = match options.json {
-        true => Printed::json(&report(options, &machine, &findings)),
-        false => Printed::text(doctor::text(&machine, &findings, output::columns())),
-    };
-    output::print(&printed)?;
+    let report = report(options, &machine, &findings);
+    let text = || doctor::text(&machine, &findings, output::columns());
+    output::print(&Printed::either(options.json, &report, text))?;
     Ok(code(&findings))
 }
 
@@ -46,14 +40,10 @@ fn clean(json: bool) -> Result<u8, Error> {
     if text.is_empty() {
         text.push_str("nothing is left of a recorder\n");
     }
-    output::print(&match json {
-        true => Printed::json(&report),
-        false => Printed::text(text),
-    })?;
-    Ok(if cleaned.failed.is_empty() {
-        DONE
-    } else {
-        FINDING
+    output::print(&Printed::either(json, &report, || text))?;
+    Ok(match cleaned.failed.is_empty() {
+        true => DONE,
+        false => FINDING,
     })
 }
 

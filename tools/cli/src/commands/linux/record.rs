@@ -176,7 +176,6 @@ mod tests {
             left: Vec::new(),
             length: std::time::Duration::ZERO,
             status: None,
-            unread: false,
         }
     }
 

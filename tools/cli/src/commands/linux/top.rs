@@ -4,7 +4,7 @@ mod figures;
 mod simulated;
 
 use crate::arguments::linux::top::Top;
-use crate::commands::code;
+use crate::commands::{code, usage};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, Printed};
 use figures::Figures;
@@ -155,10 +155,9 @@ fn show(options: &Top, sort: Order, origin: &Origin, source: &mut dyn Source) ->
 
 /// The machine of a workload, with all settings.
 fn simulated(options: &Top, workload: &Path, pace: Pace) -> Result<Simulated, Error> {
-    let wrong = |why: quiescent_sim::Error| Error::Usage(why.to_string());
-    let workload = Workload::named(workload).map_err(wrong)?;
-    let sets = settings::assignments(&options.set).map_err(wrong)?;
-    let mut plan = workload.plan(&sets).map_err(wrong)?;
+    let workload = Workload::named(workload).map_err(usage)?;
+    let sets = settings::assignments(&options.set).map_err(usage)?;
+    let mut plan = workload.plan(&sets).map_err(usage)?;
     if let Some(seed) = options.seed {
         plan.options.seed = seed;
     }

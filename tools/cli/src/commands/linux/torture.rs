@@ -7,8 +7,7 @@ pub mod machines;
 mod report;
 
 use crate::arguments::linux::torture::Torture;
-use crate::commands::this_program;
-use crate::show::file::Permit;
+use crate::commands::{this_program, usage};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, Printed, STOPPED};
 use crate::show::paper::Paper;
@@ -18,7 +17,7 @@ use quiescent_report::{Error, Progress, Report};
 use quiescent_torture::campaign::{Campaign, CampaignEvent, Run};
 use quiescent_torture::scenario::{Scenario, names};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// The program of a run, beside this one.
@@ -29,17 +28,14 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
         let scenarios: Result<Vec<_>, _> = names().map(Scenario::named).collect();
         let scenarios = scenarios.map_err(usage)?;
-        return output::print(&match options.json {
-            true => list_json(&scenarios),
-            false => list(&scenarios),
-        })
-        .map(|()| DONE);
+        let listed = Printed::either(options.json, &list_json(&scenarios), || list(&scenarios));
+        return output::print(&listed).map(|()| DONE);
     }
     if options.machines.sim {
         return machines::run(options);
     }
     let campaign = campaign(options)?;
-    let paper = settled(options, &[])?;
+    let paper = Paper::of(&options.page, options.json, &[])?;
     let stop = stop_flag()?;
     let live = !options.quiet && !options.json && !paper.is_output();
     let printer = Printer {
@@ -96,10 +92,6 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     })
 }
 
-fn usage(why: quiescent_torture::scenario::Error) -> Error {
-    Error::Usage(why.to_string())
-}
-
 /// The request, checked before anything runs.
 fn campaign(options: &Torture) -> Result<Campaign, Error> {
     let request = options.run.request(""); // each run has its own
@@ -134,7 +126,7 @@ fn program() -> Result<PathBuf, Error> {
 }
 
 /// The scenarios, and the parts that each stresses.
-fn list(scenarios: &[Scenario]) -> Printed {
+fn list(scenarios: &[Scenario]) -> String {
     let mut text = String::new();
     for it in scenarios {
         text += &format!("{:<8} {}\n", it.name, it.about);
@@ -142,17 +134,17 @@ fn list(scenarios: &[Scenario]) -> Printed {
             text += &format!("         - {stressed}\n");
         }
     }
-    Printed::text(folded(&text, output::columns(), 11))
+    folded(&text, output::columns(), 11)
 }
 
 /// The same as one line of JSON: in `options`, a list of objects.
-fn list_json(scenarios: &[Scenario]) -> Printed {
+fn list_json(scenarios: &[Scenario]) -> Report {
     let scenarios = scenarios
         .iter()
         .map(|it| json!({ "name": it.name, "about": it.about, "stresses": it.stresses }));
     let mut report = Report::new("torture --list", 0);
     report.option("scenarios", scenarios.collect::<Vec<_>>());
-    Printed::json(&report)
+    report
 }
 
 /// Prints the progress.
@@ -196,14 +188,4 @@ impl Printer {
             false => self.print(&report::line(run)),
         }
     }
-}
-
-/// The page of a run that reads these files.
-fn settled(options: &Torture, inputs: &[&Path]) -> Result<Paper, Error> {
-    let page = &options.page;
-    Paper::settle(
-        page.html.as_deref(),
-        options.json,
-        Permit::of(page.force.force, inputs),
-    )
 }

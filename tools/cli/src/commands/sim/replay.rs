@@ -6,9 +6,9 @@
 //! writes what the model lived through, on the clock of the recorded trace, so that every analysis of `trace`
 //! can be held against the same one of the recording.
 
-use super::{TRACE, put, usage};
+use super::{TRACE, put};
 use crate::arguments::sim::Sim;
-use crate::commands::whatif;
+use crate::commands::{usage, whatif};
 use crate::show::file::{self, Permit};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, Printed, STOPPED};
@@ -75,10 +75,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         Some(place) => match trace.run_kept(&fit.options, stopped) {
             None => None,
             Some((machine, stats)) => {
-                let (mut out, file) = place.open()?;
-                let written = machine.write_trace(&mut out);
-                written.map_err(|why| place.failed(why))?;
-                file.keep()?;
+                place.fill(|mut out| machine.write_trace(&mut out))?;
                 Some(stats)
             }
         },
@@ -90,16 +87,12 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let inferred = trace.inferred.settings();
     let origins = origins(&fit.options, &given, &fit.chosen, &inferred);
     let report = report(&name, &fit.options, &origins, &trace, &lines);
-    let printed = match options.json {
-        true => Printed::json(&report),
-        false => {
-            let written = options.trace.as_deref();
-            let written = written.map(|path| compared(path, file, &trace));
-            let text = text(&report, &origins, &trace, &lines);
-            Printed::text(text + &written.unwrap_or_default())
-        }
+    let text = || {
+        let written = options.trace.as_deref();
+        let written = written.map(|path| compared(path, file, &trace));
+        text(&report, &origins, &trace, &lines) + &written.unwrap_or_default()
     };
-    output::print(&printed)?;
+    output::print(&Printed::either(options.json, &report, text))?;
     Ok(match trace.unread {
         0 => DONE,
         _ => FINDING,

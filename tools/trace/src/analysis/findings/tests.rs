@@ -15,15 +15,16 @@ fn nothing() -> Findings {
 
 #[test]
 fn rows_are_sorted_by_a_column_the_unknown_ones_last_and_equal_ones_by_words() {
-    let columns = [("n", "n", "count"), ("m", "m", "count")];
-    let mut table = Table::new("A table", "", &["word"], &columns);
+    let mut table = Table::new("A table", "", &["word"]);
     for (word, n, m) in [
         ("d", None, 9),
         ("c", Some(0), 1),
         ("b", Some(2), 7),
         ("a", Some(2), 3),
     ] {
-        table.row(&[word], &[n.and_then(count), count(m)]);
+        let n = n.and_then(count);
+        let figures = [("n", "n", "count", n), ("m", "m", "count", count(m))];
+        table.add(&[word], &figures);
     }
     let words = |table: &Table| {
         let words: Vec<String> = table.rows.iter().map(|row| row.labels[0].clone()).collect();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 impl Idle {
     /// The table by CPU, and which CPUs it shows.
     pub(super) fn cpus_table(&self, findings: &mut Findings, own: &Own) -> Vec<u32> {
-        let mut table = Table::new("Idle by CPU", "CPU ", &["CPU", "source"], &[]);
+        let mut table = Table::new("Idle by CPU", "CPU ", &["CPU", "source"]);
         let mut add = |labels: [&str; 2], of: [&Tally; 2], idle, lengths: [Option<f64>; 3]| {
             let [avg, p50, max] = lengths.map(ms);
             let ([entries, ticks], rates) = (of.map(|it| it.n), of.map(|it| own.rate(it)));
@@ -64,7 +64,7 @@ impl Idle {
             }
         }
         let title = "Idle states, all CPUs with cpu_idle";
-        let mut table = Table::new(title, "state ", &["state"], &[]);
+        let mut table = Table::new(title, "state ", &["state"]);
         for (state, (entries, idle, sum, n)) in states {
             let residency = share(idle, own.ns(cpus.iter().copied()));
             let mean = ms((n > 0).then(|| sum / n as f64));
@@ -76,9 +76,7 @@ impl Idle {
             ];
             table.add(&[&state.to_string()], &figures);
         }
-        if !table.rows.is_empty() {
-            findings.tables.push(table);
-        }
+        findings.show([table]);
     }
 
     pub(super) fn ticks_table(&self, findings: &mut Findings, own: &Own) {
@@ -89,22 +87,20 @@ impl Idle {
             ]
         };
         let title = "Ticks that hit idle CPUs, and what for";
-        let mut table = Table::new(title, "tick ", &["reason", "which"], &[]);
+        let mut table = Table::new(title, "tick ", &["reason", "which"]);
         for ((reason, which), n) in &self.ticks {
             table.add(&[reason, self.names.name(*which)], &figures(n));
         }
         table.sort_by(0);
         let title = "Ticks that could not be stopped";
-        let mut refused = Table::new(title, "tick_stop ", &["needed by"], &[]);
+        let mut refused = Table::new(title, "tick_stop ", &["needed by"]);
         for (dependency, n) in &self.refused {
             refused.add(&[self.names.name(*dependency)], &figures(n));
         }
         if !refused.rows.is_empty() {
             refused.add(&["(stopped)"], &figures(&self.stopped));
         }
-        findings
-            .tables
-            .extend([table, refused].into_iter().filter(|t| !t.rows.is_empty()));
+        findings.show([table, refused]);
     }
 }
 

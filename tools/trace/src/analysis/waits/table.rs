@@ -4,6 +4,7 @@ use super::counts::Tally;
 use super::{WAYS, Waits};
 use crate::Awaited;
 use crate::analysis::findings::{Figure, Findings, Table, count, ms};
+use crate::analysis::spread::Spread;
 use crate::base::map::Map;
 
 /// Kinds of waits, in the order of their rows.
@@ -19,16 +20,12 @@ fn name(call: Awaited) -> &'static str {
 
 impl Waits {
     pub(super) fn tables(&self, findings: &mut Findings) {
-        let all = [self.tasks(), self.ways(), self.longest(), self.frames()];
-        let (main, others) = (0, all.into_iter().enumerate());
-        let shown = others.filter(|(place, table)| *place == main || !table.rows.is_empty());
-        findings.tables.extend(shown.map(|(_, table)| table));
+        findings.tables.push(self.tasks());
+        findings.show([self.ways(), self.longest(), self.frames()]);
     }
 
     fn tasks(&self) -> Table {
-        let columns = self.figures(None, Awaited::GracePeriod, &Tally::default());
-        let columns = columns.map(|(head, metric, unit, _)| (head, metric, unit));
-        let mut table = Table::new("Who waited", "", &["task", "wait"], &columns);
+        let mut table = Table::new("Who waited", "", &["task", "wait"]);
         let mut pids: Map<u32, Vec<u32>> = Map::default();
         for (task, pid, _) in self.counts.tasks.keys() {
             let same = pids.entry(*task).or_default();
@@ -85,12 +82,12 @@ impl Waits {
     }
 
     fn ways(&self) -> Table {
-        let columns = [("waits", "waits", "count")];
         let labels = ["wait", "recognised by"];
-        let mut table = Table::new("How they were recognised", "seen ", &labels, &columns);
+        let mut table = Table::new("How they were recognised", "seen ", &labels);
         for ((by, words), n) in WAYS.iter().zip(self.counts.ways) {
             if n > 0 {
-                table.row(&[name(by.what()), words], &[count(n)]);
+                let waits = ("waits", "waits", "count", count(n));
+                table.add(&[name(by.what()), words], &[waits]);
             }
         }
         table
@@ -98,7 +95,7 @@ impl Waits {
 
     fn longest(&self) -> Table {
         let labels = ["no", "task", "wait", "last holdout"];
-        let mut table = Table::new("The longest", "longest ", &labels, &[]);
+        let mut table = Table::new("The longest", "longest ", &labels);
         let stacks = self.stacks_by_time();
         for (place, wait) in self.counts.longest.iter().enumerate() {
             let (task, pid) = wait.task;
@@ -139,20 +136,18 @@ impl Waits {
 
     /// A row for each function, the innermost one first.
     fn frames(&self) -> Table {
-        let columns = [
-            ("waits", "waits", "count"),
-            ("total ms", "wait_ms_total", "ms"),
-        ];
         let labels = ["stack", "frame", "function"];
-        let mut table = Table::new("Stacks of those who waited", "stack ", &labels, &columns);
+        let mut table = Table::new("Stacks of those who waited", "stack ", &labels);
         for (place, stack) in self.stacks_by_time().into_iter().enumerate() {
-            let figures = match self.counts.stacks.get(&stack) {
-                Some(waits) => [count(waits.n), ms(Some(waits.sum()))],
-                None => [None; 2],
-            };
+            let waits = self.counts.stacks.get(&stack);
+            let total = ms(waits.map(Spread::sum));
+            let figures = [
+                ("waits", "waits", "count", waits.and_then(|it| count(it.n))),
+                ("total ms", "wait_ms_total", "ms", total),
+            ];
             for (depth, frame) in self.stacks.frames(stack).iter().enumerate() {
                 let labels = [&(place + 1).to_string(), &depth.to_string(), frame.as_str()];
-                table.row(&labels, &figures);
+                table.add(&labels, &figures);
             }
         }
         table

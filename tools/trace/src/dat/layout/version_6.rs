@@ -9,19 +9,16 @@ impl Layout {
         &mut self,
         walk: &mut Walk<R>,
     ) -> io::Result<Vec<(String, u64)>> {
-        self.header_info(walk)?;
-        self.ftrace_formats(walk)?;
-        self.event_formats(walk)?;
-        self.kallsyms(walk)?;
-        self.printk(walk)?;
-        self.cmdlines(walk)?;
-        let place = walk.place();
+        for id in HEADER_INFO..=CMDLINES {
+            self.section(id, walk)?;
+        }
+        let place = walk.place;
         self.cpus = cpus(walk.u32()?, place)?;
         let mut instances = Vec::new();
         let mut kind: [u8; 10] = walk.array()?;
         if kind.starts_with(b"options") {
             for seen in 0.. {
-                let place = walk.place();
+                let place = walk.place;
                 let id = walk.u16()?;
                 if id == 0 {
                     break;
@@ -55,7 +52,7 @@ impl Layout {
         instances: Vec<(String, u64)>,
     ) -> io::Result<()> {
         for (name, offset) in instances {
-            let size = file.length().saturating_sub(offset);
+            let size = file.length.saturating_sub(offset);
             let mut walk = file.walk(offset, size, self.shape.big)?;
             let kind = walk.array()?;
             self.flyrecord_6(&mut walk, kind, name)?;
@@ -70,12 +67,9 @@ impl Layout {
         kind: [u8; 10],
         name: String,
     ) -> io::Result<()> {
-        let place = walk.place();
+        let place = walk.place;
         if kind.starts_with(b"latency") {
-            return Err(unsupported(
-                place,
-                "the report of a latency tracer, no events",
-            ));
+            return Err(unsupported(place, LATENCY));
         }
         if kind != *b"flyrecord\0" {
             return Err(damaged(place, "neither options nor trace data start here"));

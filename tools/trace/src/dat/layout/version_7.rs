@@ -22,7 +22,7 @@ impl Layout {
             let mut options = Vec::new();
             next = with_section(file, next, 0, self.packing, big, |walk| {
                 loop {
-                    let place = walk.place();
+                    let place = walk.place;
                     read += 1;
                     if read > OPTIONS_MOST {
                         return Err(damaged(place, "too many options"));
@@ -67,12 +67,7 @@ impl Layout {
                     sections.push((id, offset));
                 }
             }
-            BUFFER_TEXT => {
-                return Err(unsupported(
-                    place,
-                    "the report of a latency tracer, no events",
-                ));
-            }
+            BUFFER_TEXT => return Err(unsupported(place, LATENCY)),
             id => self.option(id, data, place),
         }
         Ok(())
@@ -82,9 +77,9 @@ impl Layout {
         let offset = option.u64()?;
         let name = option.text(NAME_MOST)?;
         let clock = chosen_clock(&option.text(NAME_MOST)?);
-        let place = option.place();
+        let place = option.place;
         let page_size = page_size(option.u32()?, place)?;
-        let place = option.place();
+        let place = option.place;
         let count = cpus(option.u32()?, place)?;
         let mut data = Vec::new();
         for _ in 0..count {
@@ -112,13 +107,8 @@ impl Layout {
         sections.sort_unstable();
         for (id, offset) in sections {
             let (packing, big) = (self.packing, self.shape.big);
-            with_section(file, offset, id, packing, big, |walk| match id {
-                HEADER_INFO => self.header_info(walk),
-                17 => self.ftrace_formats(walk),
-                18 => self.event_formats(walk),
-                19 => self.kallsyms(walk),
-                20 => self.printk(walk),
-                _ => self.cmdlines(walk),
+            with_section(file, offset, id, packing, big, |walk| {
+                self.section(id, walk)
             })?;
         }
         Ok(())
@@ -144,9 +134,9 @@ fn with_section<T>(
         return Err(damaged(place, why));
     }
     let mut walk = file.walk(offset + 16, size, big)?;
-    let place = walk.place();
+    let place = walk.place;
     if flags & 1 == 0 || packing == Packing::None {
-        let plain: Box<dyn Read + '_> = Box::new(walk.into_reader());
+        let plain: Box<dyn Read + '_> = Box::new(walk.reader);
         return read(&mut Walk::new(plain, place, big));
     }
     let (packed, plain) = (walk.u32()?, walk.u32()?);
@@ -154,7 +144,7 @@ fn with_section<T>(
         part: Some(place.at),
         at: 0,
     };
-    let stream = packing.stream(walk.into_reader().take(packed.into()));
+    let stream = packing.stream(walk.reader.take(packed.into()));
     let stream: Box<dyn Read + '_> = Box::new(stream.take(plain.into()));
     read(&mut Walk::new(stream, part, big))
 }

@@ -7,7 +7,6 @@
 
 use super::{block::Block, lines::Lines};
 use crate::Error;
-use crate::line::source::Source;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 
@@ -23,7 +22,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Starts the thread; without one the first block is an error.
-    pub(super) fn start<R: Source + Send + 'static>(mut lines: Lines<R>) -> Self {
+    pub(super) fn start(mut lines: Lines<'static>) -> Self {
         let (send, full) = sync_channel(BLOCKS);
         let (done, again) = channel::<Block>();
         let reading = move || {

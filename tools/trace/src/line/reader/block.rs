@@ -8,7 +8,7 @@
 use super::{Summary, lines::Lines};
 use crate::event::Fields;
 use crate::line::made::Draft;
-use crate::line::source::{Kind, Source};
+use crate::line::source::Of;
 use crate::line::{self, Before, Line, Places};
 use crate::{Error, Record};
 use std::mem;
@@ -42,18 +42,18 @@ pub(in crate::line) struct PlacedRecord {
 
 impl Block {
     /// Reads the next block of `lines`. What was in it goes.
-    pub(super) fn read<R: Source>(&mut self, lines: &mut Lines<R>) -> Result<(), Error> {
+    pub(super) fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), Error> {
         let mut bytes = mem::take(&mut self.text).into_bytes();
         self.next = 0;
-        match lines.input.kind() {
-            Kind::Text(_) => {
+        match &mut lines.input.0 {
+            Of::Text(_) => {
                 self.entries.clear();
                 self.met = Summary::default();
                 self.last = !lines.next_block(&mut bytes, &mut self.met)?;
                 self.text = text(bytes);
                 self.split();
             }
-            Kind::Made(made) => {
+            Of::Made(made) => {
                 let entries = mem::take(&mut self.entries);
                 let mut draft = Draft::new(bytes, entries, mem::take(&mut self.fields));
                 let more = made.fill(&mut draft);
@@ -67,6 +67,8 @@ impl Block {
         Ok(())
     }
 
+    // Never: the loop has the registers for itself.
+    #[inline(never)]
     fn split(&mut self) {
         let mut line_before = Before::default();
         let mut start = 0;

@@ -7,7 +7,7 @@
 use super::{LINE_MOST, Summary};
 use crate::base::CUT;
 use crate::line::STACKS;
-use crate::line::source::{Kind, Source};
+use crate::line::source::{Input, Of};
 use crate::{Error, Fault};
 use std::io;
 
@@ -15,9 +15,9 @@ use std::io;
 pub(super) const BLOCK: usize = 128 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct Lines<'a> {
     name: String,
-    pub(super) input: R,
+    pub(super) input: Input<'a>,
     /// The start of the line after the last block.
     carried: Vec<u8>,
     /// In a line that is too long.
@@ -28,11 +28,11 @@ pub(super) struct Lines<R> {
     pub(super) last_ns: u64,
 }
 
-impl<R: Source> Lines<R> {
-    pub(super) fn new(name: &str, input: R) -> Self {
+impl<'a> Lines<'a> {
+    pub(super) fn new(name: &str, input: impl Into<Input<'a>>) -> Self {
         Lines {
             name: name.to_owned(),
-            input,
+            input: input.into(),
             carried: Vec::new(),
             skipping: false,
             read: 0,
@@ -54,9 +54,9 @@ impl<R: Source> Lines<R> {
         bytes[..kept].copy_from_slice(&self.carried);
         self.carried.clear();
         loop {
-            let read = match self.input.kind() {
-                Kind::Text(text) => text.read(&mut bytes[kept..]),
-                Kind::Made(_) => Ok(0),
+            let read = match &mut self.input.0 {
+                Of::Text(text) => text.read(&mut bytes[kept..]),
+                Of::Made(_) => Ok(0),
             };
             let used = match read {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,

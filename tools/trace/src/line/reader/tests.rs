@@ -113,7 +113,7 @@ proptest! {
 }
 
 /// Every record of a reader, in words, and the summary at the end.
-fn all<R: crate::Source>(mut reader: Reader<R>) -> (Vec<String>, Summary) {
+fn all(mut reader: Reader<'_>) -> (Vec<String>, Summary) {
     let mut records = Vec::new();
     while let Some(record) = reader.next_record().expect("reads") {
         records.push(format!("{record:?}"));

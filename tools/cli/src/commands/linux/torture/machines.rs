@@ -36,7 +36,7 @@ const CASE: Kind = Kind::data("--keep");
 pub fn run(options: &Torture) -> Result<u8, Error> {
     let machines = &options.machines;
     let inputs: Vec<&Path> = machines.replay.as_deref().into_iter().collect();
-    let paper = super::settled(options, &inputs)?;
+    let paper = Paper::of(&options.page, options.json, &inputs)?;
     let permit = Permit::of(options.page.force.force, &inputs);
     let (path, kind) = match &machines.replay {
         Some(_) => (&machines.trace, &sim::TRACE),
@@ -47,7 +47,7 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     // A case's panic is reported as a finding, and not printed.
     std::panic::set_hook(Box::new(|_| {}));
     let result = match &machines.replay {
-        Some(path) => replay(options, path, (&paper, place.as_ref())),
+        Some(path) => replay(path, (&paper, place.as_ref())),
         None => campaign(options, (&paper, place.as_ref())),
     };
     drop(std::panic::take_hook());
@@ -105,7 +105,8 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
         note.put(&mut report);
     }
     let kept = options.machines.keep.as_deref();
-    show((options, paper), report, &all, found.as_ref(), kept)?;
+    let (report, text) = finished(report, &all, found.as_ref(), kept);
+    paper.put(&report, &text)?;
     output::tell(after.trim_start());
     Ok(code)
 }
@@ -159,7 +160,7 @@ fn shrunk(it: &Value) -> Option<Shrunk> {
     })
 }
 
-/// The report with its finding, and the text.
+/// The report with its finding, and the text; `kept` is the file with the case.
 fn finished(
     mut report: Report,
     all: &Outcome,
@@ -172,20 +173,7 @@ fn finished(
     (report, text)
 }
 
-/// Prints results and findings, and writes the page; `kept` is the file with the case.
-fn show(
-    (options, paper): (&Torture, &Paper),
-    report: Report,
-    all: &Outcome,
-    found: Option<&Shrunk>,
-    kept: Option<&Path>,
-) -> Result<(), Error> {
-    let stopped = report.options.get("stopped").and_then(|it| it.as_bool());
-    let (report, text) = finished(report, all, found, kept);
-    paper.put(&report, &text, options.json, stopped == Some(true))
-}
-
-fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, Error> {
+fn replay(path: &Path, (paper, place): Files) -> Result<u8, Error> {
     let name = path.display();
     let refused = |why| format!("--replay {why}; give a file that --keep has written");
     let text = quiescent_report::read_text(path)
@@ -204,13 +192,8 @@ fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, E
     let mut report = Report::new("torture --sim --replay", 0);
     report.option("file", name.to_string());
     fill(&mut report, &outcome, 1, usize::from(found.is_some()));
-    show(
-        (options, paper),
-        report,
-        &outcome,
-        found.as_ref(),
-        Some(path),
-    )?;
+    let (report, text) = finished(report, &outcome, found.as_ref(), Some(path));
+    paper.put(&report, &text)?;
     Ok(if found.is_some() { FINDING } else { DONE })
 }
 
