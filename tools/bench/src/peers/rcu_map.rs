@@ -46,7 +46,7 @@ impl<T: Stored, S: Hasher> Map<T> for RcuHashMap<T::Key, T::Value, S> {
         // Not `map`, which makes a call for each of so many.
         let queries: [_; MANY] = from_fn(|at| T::query(numbers[at]));
         let map = self.pin();
-        let found = map.get_many(from_fn(|at| queries[at].borrow()));
+        let found = map.get_many::<T::Asked, MANY>(from_fn(|at| queries[at].borrow()));
         let all = found.iter().zip(numbers);
         all.filter(|(value, number)| value.is_some_and(|it| T::is_of(it, **number)))
             .count() as u64
