@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A map of so many entries that grows to this many times as many.
 const TIMES: u64 = 16;
+/// A map of so many entries grows once, smaller ones again.
+const AGAIN: u64 = 600_000;
 /// Reads that took longer, in ns, are looked at: the kernel may have had the CPU.
 const LONG: u64 = 3_000;
 
@@ -37,9 +39,9 @@ impl Times {
     /// Measures once, unless the kernel took the CPU away meanwhile, or gave memory.
     #[inline(always)]
     fn time(&mut self, what: impl FnOnce()) {
-        let begin = clock::stamp();
+        let begin = clock::stamp_in_order();
         what();
-        let ns = clock::stamp().wrapping_sub(begin) * 1_000 / self.stamps_per_us;
+        let ns = clock::stamp_in_order().wrapping_sub(begin) * 1_000 / self.stamps_per_us;
         if ns > LONG {
             let before = self.interrupted;
             self.interrupted = process::interruptions();
@@ -77,36 +79,21 @@ impl Times {
     }
 }
 
-/// Reads keys that stay, and by turns those of a map that nothing changes: interrupts are in both.
+/// Reads keys that stay, and by turns those of a map that nothing changes: interrupts are in both. Again for
+/// small maps, which grow before there are enough reads.
 pub(super) fn reads<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
-    let (map, still) = (F::Of::<T, S>::empty(), F::Of::<T, S>::empty());
+    let still = F::Of::<T, S>::empty();
     filled(&still, 1, entries)?;
-    let mut kept = filled(&map, 1, entries)?.swap_remove(0);
-    let (stamps, grown) = (clock::stamps_per_us(), AtomicBool::new(false));
-    let read = || {
-        let [mut growing, mut at_rest] = [stamps; 2].map(Times::new);
-        let mut wrong = 0;
-        // One is measured at least, however fast a small map grows.
-        while !grown.load(Relaxed) || growing.all.is_empty() || at_rest.all.is_empty() {
-            let (one, other) = (kept.any(), kept.any());
-            growing.time(|| wrong += u64::from(!map.get(one)));
-            at_rest.time(|| wrong += u64::from(!still.get(other)));
-        }
-        (growing, at_rest, wrong)
-    };
-    let (growing, at_rest, wrong) = std::thread::scope(|scope| {
-        let reader = scope.spawn(read);
-        let mut added = Keys::of(1);
-        let more = entries..TIMES * entries;
-        let lost = more.filter(|_| !added.insert(&map)).count() as u64;
-        grown.store(true, Relaxed);
-        let read = reader.join().map_err(|_| DIED);
-        read.map(|(growing, at_rest, wrong)| (growing, at_rest, wrong + lost))
-    })?;
+    let mut times = [clock::stamps_per_us(); 2].map(Times::new);
+    let mut wrong = 0;
+    for _ in 0..AGAIN.div_ceil(entries) {
+        wrong += beside_growth(&mut times, &still, entries)?;
+    }
+    let [growing, at_rest] = &times;
     let case = |when| format!("{} {} {when}", T::NAME, short(entries));
     match wrong {
         0 => Ok([
-            growing.figures(case("growing"), Some(&at_rest)),
+            growing.figures(case("growing"), Some(at_rest)),
             at_rest.figures(case("unchanged"), None),
         ]
         .concat()),
@@ -114,6 +101,36 @@ pub(super) fn reads<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
             "this map is wrong: {wrong} answers while it grew; do not use it"
         )),
     }
+}
+
+/// The same for one map; how many answers were wrong.
+fn beside_growth<T: Stored, M: Map<T> + Send>(
+    [growing, at_rest]: &mut [Times; 2],
+    still: &M,
+    entries: u64,
+) -> Result<u64, String> {
+    let map = M::empty();
+    let mut kept = filled(&map, 1, entries)?.swap_remove(0);
+    let grown = AtomicBool::new(false);
+    let read = || {
+        let mut wrong = 0;
+        // One is measured at least, however fast a small map grows.
+        while !grown.load(Relaxed) || growing.all.is_empty() || at_rest.all.is_empty() {
+            let (one, other) = (kept.any(), kept.any());
+            growing.time(|| wrong += u64::from(!map.get(one)));
+            at_rest.time(|| wrong += u64::from(!still.get(other)));
+        }
+        wrong
+    };
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(read);
+        let mut added = Keys::of(1);
+        let more = entries..TIMES * entries;
+        let lost = more.filter(|_| !added.insert(&map)).count() as u64;
+        grown.store(true, Relaxed);
+        let wrong = reader.join().map_err(|_| DIED.to_owned())?;
+        Ok(wrong + lost)
+    })
 }
 
 #[cfg(test)]

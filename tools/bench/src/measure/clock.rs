@@ -44,6 +44,22 @@ pub fn stamp() -> u64 {
     }
 }
 
+/// The same, once what is before it is done, and before what is behind it begins.
+#[inline(always)]
+pub fn stamp_in_order() -> u64 {
+    let wait = || {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every x86-64 processor has it.
+        unsafe {
+            core::arch::x86_64::_mm_lfence();
+        }
+    };
+    wait();
+    let now = stamp();
+    wait();
+    now
+}
+
 /// How many units of [`stamp`] pass in a µs, measured against the monotonic clock for about 5 ms; at least 1.
 pub fn stamps_per_us() -> u64 {
     let begin = Instant::now();
