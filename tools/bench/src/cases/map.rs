@@ -20,6 +20,7 @@
 use super::plan::{Bench, Body, Cell, Given, Heard};
 use super::setting::{self, Setting};
 use crate::maps::measured::{self, EMPTIED, FULL, GROWTH, Mapping, SLOW};
+use crate::maps::slow;
 use crate::measure::once::{Ask, Said};
 use crate::peers;
 use quiescent_report::OURS;
@@ -98,8 +99,13 @@ fn cells(given: &Given) -> Vec<Cell> {
 
 /// A slow map takes a few µs an operation; strings are made, moved and dropped.
 fn patience(ask: &Ask) -> Duration {
-    let entries = ask.of("entries") * if ask.case == SLOW { 16 } else { 2 };
-    ask.ms("rest_ms") + Duration::from_micros(20 * (entries + 6 * ask.of("turns")))
+    let entries = ask.of("entries");
+    let times = if ask.case == SLOW {
+        16 * slow::growths(entries)
+    } else {
+        2
+    };
+    ask.ms("rest_ms") + Duration::from_micros(20 * (times * entries + 6 * ask.of("turns")))
 }
 
 fn measure(ask: &Ask) -> Said {

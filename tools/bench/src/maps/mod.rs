@@ -3,7 +3,7 @@
 mod kept;
 mod load;
 pub mod measured;
-mod slow;
+pub(crate) mod slow;
 mod work;
 
 use std::borrow::Borrow;

@@ -13,10 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A map of so many entries that grows to this many times as many.
 const TIMES: u64 = 16;
-/// A map of so many entries grows once, smaller ones again.
-const AGAIN: u64 = 600_000;
 /// Reads that took longer, in ns, are looked at: the kernel may have had the CPU.
 const LONG: u64 = 3_000;
+
+/// How often a map of so many entries grows: a small one has grown before there are enough reads.
+pub(crate) fn growths(entries: u64) -> u64 {
+    (600_000 / entries).clamp(1, 8)
+}
 
 /// Times in ns.
 struct Times {
@@ -79,14 +82,13 @@ impl Times {
     }
 }
 
-/// Reads keys that stay, and by turns those of a map that nothing changes: interrupts are in both. Again for
-/// small maps, which grow before there are enough reads.
+/// Reads keys that stay, and by turns those of a map that nothing changes: interrupts are in both.
 pub(super) fn reads<F: Family, T: Stored, S: Hasher>(entries: u64) -> Said {
     let still = F::Of::<T, S>::empty();
     filled(&still, 1, entries)?;
     let mut times = [clock::stamps_per_us(); 2].map(Times::new);
     let mut wrong = 0;
-    for _ in 0..AGAIN.div_ceil(entries) {
+    for _ in 0..growths(entries) {
         wrong += beside_growth(&mut times, &still, entries)?;
     }
     let [growing, at_rest] = &times;
