@@ -51,14 +51,16 @@ fn a_map_takes_little_and_gives_back_what_it_does_not_need() {
     });
     quiescent::defer(|| ());
     quiescent::barrier(); // the library has its worker
-    let before = BYTES.load(Ordering::Relaxed);
+    // The worker, or the program that runs the tests, may allocate meanwhile, but not each time.
+    let allocates = |_| {
+        let before = BYTES.load(Ordering::Relaxed);
+        let _map: RcuHashMap<u64, u64> = RcuHashMap::new();
+        BYTES.load(Ordering::Relaxed) != before
+    };
+    assert!(!(0..1000).all(allocates), "an empty map allocates");
 
+    let before = BYTES.load(Ordering::Relaxed);
     let map: RcuHashMap<u64, u64> = RcuHashMap::new();
-    assert_eq!(
-        BYTES.load(Ordering::Relaxed),
-        before,
-        "an empty map allocates nothing"
-    );
     for (from, to) in [(0, 82_000), (82_000, 100_000), (100_000, 1_000_000)] {
         (from..to).for_each(|n| assert!(map.pin().insert(n, n).is_none()));
         quiescent::barrier(); // the tables that were replaced are freed
@@ -80,8 +82,8 @@ fn a_map_takes_little_and_gives_back_what_it_does_not_need() {
     }
     println!("{:.1} bytes for each entry left", above(before, 100_000));
 
-    quiescent::barrier(); // the library has freed all that it held
     drop(map);
+    quiescent::barrier(); // the worker may have replaced a table just before
     let left = BYTES.load(Ordering::Relaxed).saturating_sub(before);
     assert!(left < 100_000, "{left} bytes stay after the drop");
     behind_a_guard();
