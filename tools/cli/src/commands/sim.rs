@@ -39,7 +39,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     }
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
         let list = || text::list(output::columns());
-        let listed = Printed::either(options.json, &text::list_json(), list);
+        let listed = Printed::either(options.json, text::list_json, list);
         return output::print(&listed).map(|()| DONE);
     };
     if name.as_os_str() == replay::NAME {
@@ -84,7 +84,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         let full = full.map(|it| (*it, options.seeds));
         text::screen(&report, &names, full, output::columns()) + &after
     };
-    output::print(&Printed::either(options.json, &report, text))?;
+    output::print(&Printed::either(options.json, || &report, text))?;
     Ok(code(&stop))
 }
 
@@ -135,7 +135,7 @@ fn experiment(options: &Sim, path: &Path) -> Result<u8, Error> {
     experiments::show::report(&modelled, &mut report);
     report.option("stopped", stop.load(Ordering::Relaxed));
     let text = || experiments::show::text(&modelled, output::columns());
-    output::print(&Printed::either(options.json, &report, text))?;
+    output::print(&Printed::either(options.json, || &report, text))?;
     Ok(code(&stop))
 }
 

@@ -49,16 +49,12 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     let replay = replay.transpose()?.map(Reading::new);
     let name = &options.file.display().to_string();
     let source = opened(&options.file).map_err(unreadable)?;
-    let output = options
-        .output
-        .as_deref()
-        .map(|path| {
-            let inputs = [options.file.as_path()];
-            let permit = Permit::of(options.force.force, &inputs);
-            file::settle(&TIMELINE, path, permit)?.open()
-        })
-        .transpose()?;
-    let (out, file) = output.unzip();
+    let output = options.output.as_deref().map(|path| {
+        let inputs = [options.file.as_path()];
+        let permit = Permit::of(options.force.force, &inputs);
+        file::settle(&TIMELINE, path, permit)?.open()
+    });
+    let (out, file) = output.transpose()?.unzip();
     let analysis = match (options.analysis.kind(), out) {
         (Some(kind), _) => Analysis::new(kind, options.filter()),
         (None, Some(out)) => Analysis::timeline(options.filter(), out),
@@ -80,10 +76,10 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     }
     let stopped = stop.load(Ordering::Relaxed);
     let remedies = remedies.as_ref();
-    let report = report(options, kind, &findings, remedies, stopped);
+    let report = || report(options, kind, &findings, remedies, stopped);
     let width = output::columns();
     let text = || text::text(options, kind, &findings, remedies, stopped, width);
-    output::print(&Printed::either(options.json, &report, text))?;
+    output::print(&Printed::either(options.json, report, text))?;
     let unread = findings.about.unparsed.count() + findings.about.undecoded.count();
     Ok(match code(&stop) {
         DONE if unread > 0 => FINDING,

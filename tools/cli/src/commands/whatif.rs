@@ -5,7 +5,6 @@ use super::shard::{Note, Piece};
 use super::{code, stopped_after, usage};
 use crate::arguments::shard::Shard;
 use crate::arguments::whatif::Whatif;
-use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::paper::Paper;
@@ -30,8 +29,8 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
         }
     }
     whatif::check(&request(options, inputs[0]))?;
-    let permit = Permit::of(options.force.force, &inputs);
-    let paper = Paper::settle(options.html.as_deref(), options.json, permit)?;
+    let (page, force) = (options.html.as_deref(), options.force.force);
+    let paper = Paper::settle(page, options.json, force, &inputs)?;
     let known = Options {
         window: window(options)?,
         hz: options.hz,
@@ -55,8 +54,7 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
         _ => several(options, &inputs, asked),
     };
     paper.put(&report, &text)?;
-    let stopped = report.options.get("stopped") == Some(&true.into());
-    Ok(if stopped { STOPPED } else { code })
+    Ok(if report.is_stopped() { STOPPED } else { code })
 }
 
 fn code_of(answer: &Answer) -> u8 {

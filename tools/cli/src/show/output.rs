@@ -7,6 +7,7 @@
 use quiescent_report::text::{folded, shown_lines};
 use quiescent_report::{Error, Report};
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::borrow::Borrow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -53,10 +54,14 @@ impl Printed {
         })
     }
 
-    /// JSON, or this text.
-    pub fn either<T: AsRef<str>>(json: bool, report: &Report, text: impl FnOnce() -> T) -> Self {
+    /// JSON, or this text: only that is made which is printed.
+    pub fn either<R: Borrow<Report>, T: AsRef<str>>(
+        json: bool,
+        report: impl FnOnce() -> R,
+        text: impl FnOnce() -> T,
+    ) -> Self {
         match json {
-            true => Printed::json(report),
+            true => Printed::json(report().borrow()),
             false => Printed::text(text()),
         }
     }

@@ -32,13 +32,18 @@ pub struct Paper {
 impl Paper {
     /// The page that is asked for, of a run that reads these files.
     pub fn of(page: &Page, json: bool, inputs: &[&Path]) -> Result<Paper, Error> {
-        let permit = Permit::of(page.force.force, inputs);
-        Paper::settle(page.html.as_deref(), json, permit)
+        Paper::settle(page.html.as_deref(), json, page.force.force, inputs)
     }
 
-    /// Checks the place. `json`: standard output gets one document.
-    pub fn settle(path: Option<&Path>, json: bool, permit: Permit) -> Result<Paper, Error> {
-        let place = path.map(|path| file::settle(&PAGE, path, permit));
+    /// Checks the place. `json`: standard output gets one document. `force`: it may replace another file, but
+    /// none of the inputs.
+    pub fn settle(
+        path: Option<&Path>,
+        json: bool,
+        force: bool,
+        inputs: &[&Path],
+    ) -> Result<Paper, Error> {
+        let place = path.map(|path| file::settle(&PAGE, path, Permit::of(force, inputs)));
         let place = place.transpose()?;
         if json && place.as_ref().is_some_and(Place::is_output) {
             let why =
@@ -67,9 +72,8 @@ impl Paper {
 
     /// Prints the report as JSON or as this text, unless the page replaces it, and writes the page.
     pub fn put(&self, report: &Report, text: &str) -> Result<(), Error> {
-        self.tables(|| Printed::either(self.json, report, || text))?;
-        let stopped = report.options.get("stopped") == Some(&true.into());
-        self.write(report, text, stopped)
+        self.tables(|| Printed::either(self.json, || report, || text))?;
+        self.write(report, text, report.is_stopped())
     }
 
     /// Makes the page of a report and of the text that is printed, and writes it, if there is one; prints its

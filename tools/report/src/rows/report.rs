@@ -125,6 +125,11 @@ impl Report {
         self.options.insert(name.into(), value.into());
     }
 
+    /// Whether it says that its run was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.options.get("stopped") == Some(&true.into())
+    }
+
     /// The row of a subject, case and metric.
     pub fn find(&self, subject: &str, case: &str, metric: &str) -> Option<&Row> {
         self.rows

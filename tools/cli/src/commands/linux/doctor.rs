@@ -16,9 +16,9 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
     let folder = options.root.as_deref().filter(|it| !is_here(it));
     let machine = folder.map_or_else(|| Ok(Machine::here()), copied)?;
     let findings = diagnose(&machine);
-    let report = report(options, &machine, &findings);
+    let report = || report(options, &machine, &findings);
     let text = || doctor::text(&machine, &findings, output::columns());
-    output::print(&Printed::either(options.json, &report, text))?;
+    output::print(&Printed::either(options.json, report, text))?;
     Ok(code(&findings))
 }
 
@@ -40,7 +40,7 @@ fn clean(json: bool) -> Result<u8, Error> {
     if text.is_empty() {
         text.push_str("nothing is left of a recorder\n");
     }
-    output::print(&Printed::either(json, &report, || text))?;
+    output::print(&Printed::either(json, || &report, || text))?;
     Ok(match cleaned.failed.is_empty() {
         true => DONE,
         false => FINDING,

@@ -5,7 +5,6 @@
 use crate::arguments::linux::Reproduce;
 use crate::commands::{code, this_program};
 use crate::reproduce::{self, ReproduceOptions, Reproduced};
-use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, Printed};
 use crate::show::paper::Paper;
@@ -14,11 +13,8 @@ use quiescent_report::{Control, Error};
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Reproduce) -> Result<u8, Error> {
-    let paper = Paper::settle(
-        options.page(),
-        options.common.json,
-        Permit::of(options.force.force, &[]),
-    )?;
+    let (json, force) = (options.common.json, options.force.force);
+    let paper = Paper::settle(options.page(), json, force, &[])?;
     let wanted = ReproduceOptions {
         program: this_program()?,
         quick: options.quick,

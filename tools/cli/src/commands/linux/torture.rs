@@ -28,7 +28,8 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
         let scenarios: Result<Vec<_>, _> = names().map(Scenario::named).collect();
         let scenarios = scenarios.map_err(usage)?;
-        let listed = Printed::either(options.json, &list_json(&scenarios), || list(&scenarios));
+        let (json, text) = (|| list_json(&scenarios), || list(&scenarios));
+        let listed = Printed::either(options.json, json, text);
         return output::print(&listed).map(|()| DONE);
     }
     if options.machines.sim {

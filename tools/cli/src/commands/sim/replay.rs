@@ -92,7 +92,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         let written = written.map(|path| compared(path, file, &trace));
         text(&report, &origins, &trace, &lines) + &written.unwrap_or_default()
     };
-    output::print(&Printed::either(options.json, &report, text))?;
+    output::print(&Printed::either(options.json, || &report, text))?;
     Ok(match trace.unread {
         0 => DONE,
         _ => FINDING,
